@@ -1,1 +1,8 @@
+//! Redlatch: a Redis-protocol server in memory, made to test distributed locks.
 
+pub mod error;
+pub mod num;
+pub mod version;
+pub mod wire;
+
+pub use version::Version;

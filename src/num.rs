@@ -1,0 +1,169 @@
+//! Numbers as Redis reads and prints them.
+
+use crate::version::Version;
+
+/// Reads a decimal integer as strictly as Redis does: no blanks, no `+`, no leading zeros, no overflow.
+pub fn parse_i64(text: &[u8]) -> Option<i64> {
+    let (negative, digits) = match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    };
+    match digits {
+        [b'0'] => return (!negative).then_some(0),
+        [b'1'..=b'9', ..] if digits.len() <= 19 => {}
+        _ => return None,
+    }
+    let mut magnitude: u64 = 0;
+    for &digit in digits {
+        if !digit.is_ascii_digit() {
+            return None;
+        }
+        magnitude = magnitude.checked_mul(10)?.checked_add((digit - b'0') as u64)?;
+    }
+    if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
+}
+
+/// Reads an unsigned decimal integer with the strictness of [`parse_i64`].
+pub fn parse_u64(text: &[u8]) -> Option<u64> {
+    match text {
+        [b'0'] => Some(0),
+        [b'1'..=b'9', ..] => std::str::from_utf8(text).ok()?.parse().ok(),
+        _ => None,
+    }
+}
+
+/// Reads a double as `strtod` does, refusing blanks, NaN and trailing bytes: decimal, `inf`/`infinity` in any case, hexadecimal.
+pub fn parse_f64(text: &[u8]) -> Option<f64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if unsigned.starts_with("0x") || unsigned.starts_with("0X") {
+        let magnitude = parse_hex_f64(&unsigned[2..])?;
+        return Some(if text.starts_with('-') { -magnitude } else { magnitude });
+    }
+    // Rust's own reader takes the same decimal grammar; `nan` is the one word it knows and Redis refuses.
+    let value: f64 = text.parse().ok()?;
+    if value.is_nan() {
+        return None;
+    }
+    let is_word = unsigned.starts_with(['i', 'I']);
+    // strtod reports ERANGE for finite text that overflows, and Redis refuses it.
+    if value.is_infinite() && !is_word {
+        return None;
+    }
+    Some(value)
+}
+
+/// The part of a hexadecimal float after `0x`: digits, a point, a binary exponent.
+fn parse_hex_f64(text: &str) -> Option<f64> {
+    let (mantissa, exponent) = match text.split_once(['p', 'P']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    if whole.is_empty() && fraction.is_empty() {
+        return None;
+    }
+    let mut value = 0f64;
+    for digit in whole.chars().chain(fraction.chars()) {
+        value = value * 16.0 + digit.to_digit(16)? as f64;
+    }
+    let value = value * 2f64.powi(exponent.saturating_sub(4 * fraction.len() as i32));
+    value.is_finite().then_some(value)
+}
+
+/// A double in Redis's reply form: integers without a point, else `%.17g` before 7.2 and the shortest form that reads back since.
+pub fn format_double(value: f64, version: Version) -> String {
+    if value.is_nan() {
+        return "nan".into();
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf".into() } else { "-inf".into() };
+    }
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0".into() } else { "0".into() };
+    }
+    // Integers that a double holds exactly print as integers in every version.
+    if value.fract() == 0.0 && value.abs() < (1u64 << 52) as f64 {
+        return (value as i64).to_string();
+    }
+    if version >= Version::V7_2 { shortest(value) } else { format_g(value, 17) }
+}
+
+/// The shortest decimal that reads back as `value`, laid out as Redis's `fpconv` lays it out.
+pub fn shortest(value: f64) -> String {
+    let scientific = format!("{value:e}");
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let negative = mantissa.starts_with('-');
+    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    let n = digits.len() as i32;
+    // The power of ten that the digits, read as an integer, are multiplied by.
+    let k = exponent - (n - 1);
+    let exp = (k + n - 1).abs();
+    let body = if k >= 0 && exp < n + 7 {
+        format!("{digits}{}", "0".repeat(k as usize))
+    } else if k < 0 && (k > -7 || exp < 4) {
+        let point = n + k;
+        if point <= 0 {
+            format!("0.{}{digits}", "0".repeat(-point as usize))
+        } else {
+            format!("{}.{}", &digits[..point as usize], &digits[point as usize..])
+        }
+    } else {
+        let sign = if k + n - 1 < 0 { '-' } else { '+' };
+        let tail = if n > 1 { format!(".{}", &digits[1..]) } else { String::new() };
+        format!("{}{tail}e{sign}{exp}", &digits[..1])
+    };
+    if negative { format!("-{body}") } else { body }
+}
+
+/// C's `%.{precision}g`.
+pub fn format_g(value: f64, precision: usize) -> String {
+    if value.is_nan() {
+        return if value.is_sign_negative() { "-nan".into() } else { "nan".into() };
+    }
+    if value.is_infinite() {
+        return if value > 0.0 { "inf".into() } else { "-inf".into() };
+    }
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0".into() } else { "0".into() };
+    }
+    let scientific = format!("{value:.*e}", precision - 1);
+    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    if exponent < -4 || exponent >= precision as i32 {
+        let mantissa = trim_zeros(mantissa);
+        let sign = if exponent < 0 { '-' } else { '+' };
+        format!("{mantissa}e{sign}{:02}", exponent.abs())
+    } else {
+        let fixed = format!("{value:.*}", (precision as i32 - 1 - exponent) as usize);
+        trim_zeros(&fixed).to_string()
+    }
+}
+
+fn trim_zeros(text: &str) -> &str {
+    if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_are_read_strictly() {
+        assert_eq!(parse_i64(b"-9223372036854775808"), Some(i64::MIN));
+        assert_eq!(parse_i64(b"9223372036854775807"), Some(i64::MAX));
+        for bad in ["", "-", "+1", " 1", "1 ", "01", "-0", "9223372036854775808", "1a"] {
+            assert_eq!(parse_i64(bad.as_bytes()), None, "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn doubles_print_by_version() {
+        assert_eq!(format_double(0.1, Version::V7_0), "0.10000000000000001");
+        assert_eq!(format_double(0.1, Version::V7_4), "0.1");
+        assert_eq!(format_double(922337203685477.0, Version::V7_0), "922337203685477");
+        assert_eq!(format_double(1e300, Version::V7_0), "1.0000000000000001e+300");
+        assert_eq!(format_double(1e300, Version::V7_4), "1e+300");
+    }
+}

@@ -1,0 +1,5 @@
+//! The Redis serialization protocol: requests in ([`request`]), replies out ([`reply`]).
+
+pub mod reply;
+
+pub use reply::{Protocol, Reply};

@@ -1,0 +1,265 @@
+//! The reply writer: one call per value, the protocol version decides the bytes.
+//!
+//! A handler writes its reply once. RESP2 and RESP3 clients and `redis.call` inside scripts all read what stands here,
+//! so the shapes that RESP2 lacks (maps, sets, doubles, booleans, the null) are written as Redis writes them there.
+
+use crate::num;
+use crate::version::Version;
+
+/// The protocol a client negotiated with `HELLO`, or a script with `redis.setresp`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Protocol {
+    #[default]
+    Resp2,
+    Resp3,
+}
+
+/// An append-only buffer of reply bytes.
+#[derive(Clone, Debug)]
+pub struct Reply {
+    buf: Vec<u8>,
+    pub protocol: Protocol,
+    /// Doubles print differently before 7.2 (`%.17g`) and since (shortest form).
+    version: Version,
+}
+
+/// A place in the reply whose aggregate header is written once its length is known.
+#[derive(Debug)]
+#[must_use = "a deferred header has to be set"]
+pub struct Deferred(usize);
+
+impl Reply {
+    pub fn new(protocol: Protocol, version: Version) -> Reply {
+        Reply { buf: Vec::new(), protocol, version }
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.buf
+    }
+
+    pub fn len(&self) -> usize {
+        self.buf.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.buf.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.buf.clear();
+    }
+
+    /// Takes back everything after the first `len` bytes.
+    pub fn truncate(&mut self, len: usize) {
+        self.buf.truncate(len);
+    }
+
+    /// The bytes themselves, for the driver that writes them to a socket.
+    pub fn buffer_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.buf
+    }
+
+    /// Appends bytes that are already in wire form.
+    pub fn raw(&mut self, bytes: &[u8]) {
+        self.buf.extend_from_slice(bytes);
+    }
+
+    fn header(&mut self, kind: u8, n: i64) {
+        // The small numbers that nearly every reply holds need no formatting.
+        if (0..10).contains(&n) {
+            self.buf.extend_from_slice(&[kind, b'0' + n as u8, b'\r', b'\n']);
+            return;
+        }
+        let mut digits = itoa::Buffer::new();
+        self.buf.push(kind);
+        self.buf.extend_from_slice(digits.format(n).as_bytes());
+        self.buf.extend_from_slice(b"\r\n");
+    }
+
+    fn line(&mut self, kind: u8, text: &[u8]) {
+        self.buf.push(kind);
+        self.buf.extend_from_slice(text);
+        self.buf.extend_from_slice(b"\r\n");
+    }
+
+    pub fn ok(&mut self) {
+        self.buf.extend_from_slice(b"+OK\r\n");
+    }
+
+    pub fn status(&mut self, text: &str) {
+        self.line(b'+', text.as_bytes());
+    }
+
+    /// An error line. Line breaks inside the text become blanks, as Redis sends them.
+    pub fn error(&mut self, text: &[u8]) {
+        self.buf.push(b'-');
+        self.buf.extend(text.iter().map(|&b| if b == b'\r' || b == b'\n' { b' ' } else { b }));
+        self.buf.extend_from_slice(b"\r\n");
+    }
+
+    pub fn int(&mut self, n: i64) {
+        self.header(b':', n);
+    }
+
+    pub fn bulk(&mut self, bytes: &[u8]) {
+        self.header(b'$', bytes.len() as i64);
+        self.buf.extend_from_slice(bytes);
+        self.buf.extend_from_slice(b"\r\n");
+    }
+
+    pub fn bulk_int(&mut self, n: i64) {
+        let mut digits = itoa::Buffer::new();
+        self.bulk(digits.format(n).as_bytes());
+    }
+
+    /// A bulk string, or the null.
+    pub fn bulk_or_null(&mut self, bytes: Option<&[u8]>) {
+        match bytes {
+            Some(bytes) => self.bulk(bytes),
+            None => self.null(),
+        }
+    }
+
+    pub fn null(&mut self) {
+        self.buf.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"$-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    pub fn null_array(&mut self) {
+        self.buf.extend_from_slice(match self.protocol {
+            Protocol::Resp2 => b"*-1\r\n",
+            Protocol::Resp3 => b"_\r\n",
+        });
+    }
+
+    pub fn array(&mut self, len: usize) {
+        self.header(b'*', len as i64);
+    }
+
+    /// A map of `pairs` keys and values; RESP2 has it as a flat array.
+    pub fn map(&mut self, pairs: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.header(b'*', pairs as i64 * 2),
+            Protocol::Resp3 => self.header(b'%', pairs as i64),
+        }
+    }
+
+    pub fn set(&mut self, len: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.header(b'*', len as i64),
+            Protocol::Resp3 => self.header(b'~', len as i64),
+        }
+    }
+
+    /// An out-of-band message; RESP2 has it as an array.
+    pub fn push(&mut self, len: usize) {
+        match self.protocol {
+            Protocol::Resp2 => self.header(b'*', len as i64),
+            Protocol::Resp3 => self.header(b'>', len as i64),
+        }
+    }
+
+    pub fn double(&mut self, value: f64) {
+        let text = num::format_double(value, self.version);
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text.as_bytes()),
+            Protocol::Resp3 => self.line(b',', text.as_bytes()),
+        }
+    }
+
+    pub fn boolean(&mut self, value: bool) {
+        match (self.protocol, value) {
+            (Protocol::Resp2, _) => self.int(value as i64),
+            (Protocol::Resp3, true) => self.raw(b"#t\r\n"),
+            (Protocol::Resp3, false) => self.raw(b"#f\r\n"),
+        }
+    }
+
+    /// A big number, given as its digits.
+    pub fn big_number(&mut self, digits: &[u8]) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(digits),
+            Protocol::Resp3 => self.line(b'(', digits),
+        }
+    }
+
+    /// Text with a three-letter format (`txt`, `mkd`); RESP2 has the text alone.
+    pub fn verbatim(&mut self, format: &[u8; 3], text: &[u8]) {
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text),
+            Protocol::Resp3 => {
+                self.header(b'=', text.len() as i64 + 4);
+                self.buf.extend_from_slice(format);
+                self.buf.push(b':');
+                self.buf.extend_from_slice(text);
+                self.buf.extend_from_slice(b"\r\n");
+            }
+        }
+    }
+
+    /// Starts an aggregate whose length is not known yet.
+    pub fn defer(&mut self) -> Deferred {
+        Deferred(self.buf.len())
+    }
+
+    pub fn end_array(&mut self, at: Deferred, len: usize) {
+        self.insert_header(at, |reply| reply.array(len));
+    }
+
+    pub fn end_map(&mut self, at: Deferred, pairs: usize) {
+        self.insert_header(at, |reply| reply.map(pairs));
+    }
+
+    pub fn end_set(&mut self, at: Deferred, len: usize) {
+        self.insert_header(at, |reply| reply.set(len));
+    }
+
+    fn insert_header(&mut self, at: Deferred, write: impl FnOnce(&mut Reply)) {
+        let end = self.buf.len();
+        write(self);
+        let header_len = self.buf.len() - end;
+        self.buf[at.0..].rotate_right(header_len);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn both(write: impl Fn(&mut Reply)) -> (String, String) {
+        let text = |protocol| {
+            let mut reply = Reply::new(protocol, Version::V7_4);
+            write(&mut reply);
+            String::from_utf8(reply.as_bytes().to_vec()).unwrap()
+        };
+        (text(Protocol::Resp2), text(Protocol::Resp3))
+    }
+
+    #[test]
+    fn shapes_that_resp2_lacks_fall_back() {
+        assert_eq!(both(|r| r.null()), ("$-1\r\n".into(), "_\r\n".into()));
+        assert_eq!(both(|r| r.map(2)), ("*4\r\n".into(), "%2\r\n".into()));
+        assert_eq!(both(|r| r.double(1.5)), ("$3\r\n1.5\r\n".into(), ",1.5\r\n".into()));
+        assert_eq!(both(|r| r.boolean(true)), (":1\r\n".into(), "#t\r\n".into()));
+        assert_eq!(both(|r| r.verbatim(b"txt", b"ab")), ("$2\r\nab\r\n".into(), "=6\r\ntxt:ab\r\n".into()));
+    }
+
+    #[test]
+    fn a_deferred_header_lands_before_its_elements() {
+        let (resp2, _) = both(|r| {
+            r.int(7);
+            let at = r.defer();
+            r.int(1);
+            r.int(2);
+            r.end_array(at, 2);
+        });
+        assert_eq!(resp2, ":7\r\n*2\r\n:1\r\n:2\r\n");
+    }
+
+    #[test]
+    fn an_error_never_breaks_its_line() {
+        assert_eq!(both(|r| r.error(b"ERR a\r\nb")).0, "-ERR a  b\r\n");
+    }
+}
