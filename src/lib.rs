@@ -1,6 +1,7 @@
 //! Redlatch: a Redis-protocol server in memory, made to test distributed locks.
 
 pub mod error;
+pub mod glob;
 pub mod num;
 pub mod version;
 pub mod wire;
