@@ -3,6 +3,7 @@
 pub mod error;
 pub mod num;
 pub mod version;
+pub mod wheel;
 pub mod wire;
 
 pub use version::Version;
