@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod num;
+pub mod store;
 pub mod version;
 pub mod wheel;
 pub mod wire;
