@@ -3,7 +3,9 @@
 pub mod error;
 pub mod glob;
 pub mod num;
+pub mod store;
 pub mod version;
+pub mod wheel;
 pub mod wire;
 
 pub use version::Version;
