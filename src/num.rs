@@ -32,6 +32,15 @@ pub fn parse_u64(text: &[u8]) -> Option<u64> {
     }
 }
 
+/// Reads the cursor of a scan as C's `strtoul` does: any unsigned decimal number, also a padded one.
+pub fn parse_cursor(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    if text.starts_with(|c: char| c.is_ascii_whitespace()) {
+        return None;
+    }
+    text.parse().ok()
+}
+
 /// Reads a double as `strtod` does, refusing blanks, NaN and trailing bytes: decimal, `inf`/`infinity` in any case, hexadecimal.
 pub fn parse_f64(text: &[u8]) -> Option<f64> {
     let text = std::str::from_utf8(text).ok()?;
@@ -143,6 +152,24 @@ pub fn format_g(value: f64, precision: usize) -> String {
 
 fn trim_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+/// Appends a string in double quotes with escapes, as MONITOR and redis-cli print it.
+pub fn quote(bytes: &[u8], into: &mut Vec<u8>) {
+    into.push(b'"');
+    for &byte in bytes {
+        match byte {
+            b'\\' | b'"' => into.extend_from_slice(&[b'\\', byte]),
+            b'\n' => into.extend_from_slice(b"\\n"),
+            b'\r' => into.extend_from_slice(b"\\r"),
+            b'\t' => into.extend_from_slice(b"\\t"),
+            7 => into.extend_from_slice(b"\\a"),
+            8 => into.extend_from_slice(b"\\b"),
+            b' '..=b'~' => into.push(byte),
+            _ => into.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+        }
+    }
+    into.push(b'"');
 }
 
 #[cfg(test)]

@@ -1,0 +1,27 @@
+//! The commands: one file per family, each with its rows and their handlers. [`table`] joins them.
+
+pub mod command;
+pub mod ctx;
+pub mod table;
+
+mod clients;
+mod config;
+mod connection;
+mod expiry;
+mod hash_expiry;
+mod hashes;
+mod help;
+mod info;
+mod introspection;
+mod keys;
+mod lists;
+mod observability;
+mod pubsub;
+mod scan;
+mod scripting;
+mod server;
+mod sets;
+mod sorted_sets;
+mod sort;
+mod strings;
+mod transactions;
