@@ -13,6 +13,7 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry as TableEntry;
+use smallvec::SmallVec;
 
 const NO_SLOT: u32 = u32::MAX;
 const HASHER: FixedState = FixedState::with_seed(0);
@@ -20,39 +21,27 @@ const HASHER: FixedState = FixedState::with_seed(0);
 /// Random places tried before [`SlabMap::random`] walks to the next entry.
 const RANDOM_TRIES: usize = 64;
 
+/// A key of a map. Short ones need no allocation of their own.
+pub type Key = SmallVec<[u8; 16]>;
+
 /// A map from byte strings to `V` with stable `u32` slots and a fixed order.
+#[derive(Clone)]
 pub struct SlabMap<V> {
     slots: Vec<Slot<V>>,
     first_free: u32,
-    index: HashTable<Place>,
+    index: HashTable<u32>,
 }
 
+#[derive(Clone)]
 enum Slot<V> {
-    Used(Box<[u8]>, V),
+    Used(Key, V),
     Free { next: u32 },
 }
 
-/// Where an entry stands. The hash stands next to it so that a growing table does not have to visit the keys.
-struct Place {
-    slot: u32,
-    hash: u32,
-}
-
-impl Place {
-    fn table_hash(&self) -> u64 {
-        table_hash(self.hash)
-    }
-}
-
-fn hash_of(key: &[u8]) -> u32 {
+fn hash_of(key: &[u8]) -> u64 {
     let mut hasher = HASHER.build_hasher();
     hasher.write(key);
-    hasher.finish() as u32
-}
-
-/// The table takes its bucket from the low bits and its tag from the high ones.
-fn table_hash(hash: u32) -> u64 {
-    (hash as u64) << 32 | hash as u64
+    hasher.finish()
 }
 
 impl<V> Default for SlabMap<V> {
@@ -84,10 +73,7 @@ impl<V> SlabMap<V> {
 
     /// The slot of `key`. It stays the same until the entry is removed.
     pub fn find(&self, key: &[u8]) -> Option<u32> {
-        let hash = hash_of(key);
-        self.index
-            .find(table_hash(hash), |place| is_at(&self.slots, place, hash, key))
-            .map(|place| place.slot)
+        self.index.find(hash_of(key), |&slot| self.slots[slot as usize].key() == key).copied()
     }
 
     pub fn contains(&self, key: &[u8]) -> bool {
@@ -128,12 +114,14 @@ impl<V> SlabMap<V> {
     ///
     /// With 2³² − 1 entries.
     pub fn insert(&mut self, key: &[u8], value: V) -> (u32, Option<V>) {
-        let hash = hash_of(key);
+        if self.index.len() == self.index.capacity() {
+            self.grow_index();
+        }
         let Self { slots, first_free, index } = self;
-        let is_key = |place: &Place| is_at(slots, place, hash, key);
-        match index.entry(table_hash(hash), is_key, Place::table_hash) {
+        let is_key = |slot: &u32| slots[*slot as usize].key() == key;
+        match index.entry(hash_of(key), is_key, |slot| hash_of(slots[*slot as usize].key())) {
             TableEntry::Occupied(place) => {
-                let slot = place.get().slot;
+                let slot = *place.get();
                 let old = match &mut slots[slot as usize] {
                     Slot::Used(_, old) => Some(std::mem::replace(old, value)),
                     Slot::Free { .. } => None,
@@ -142,10 +130,20 @@ impl<V> SlabMap<V> {
             }
             TableEntry::Vacant(vacant) => {
                 let slot = take_slot(slots, first_free, Slot::Used(key.into(), value));
-                vacant.insert(Place { slot, hash });
+                vacant.insert(slot);
                 (slot, None)
             }
         }
+    }
+
+    /// Makes the index larger. Going from slot to slot reads the keys where they stand one after another, which the
+    /// table, growing by itself, would do in the order of their hashes.
+    fn grow_index(&mut self) {
+        let mut index = HashTable::with_capacity(self.len() + self.len() / 2 + 1);
+        for (slot, key, _) in self.iter_slots() {
+            index.insert_unique(hash_of(key), slot, |&slot| hash_of(self.slots[slot as usize].key()));
+        }
+        self.index = index;
     }
 
     /// Removes `key` and returns its value.
@@ -155,9 +153,9 @@ impl<V> SlabMap<V> {
     }
 
     /// Removes the entry in a slot.
-    pub fn remove_slot(&mut self, slot: u32) -> Option<(Box<[u8]>, V)> {
+    pub fn remove_slot(&mut self, slot: u32) -> Option<(Key, V)> {
         let hash = hash_of(self.key(slot)?);
-        if let Ok(place) = self.index.find_entry(table_hash(hash), |place| place.slot == slot) {
+        if let Ok(place) = self.index.find_entry(hash, |&other| other == slot) {
             place.remove();
         }
         let free = Slot::Free { next: self.first_free };
@@ -230,10 +228,11 @@ impl<V> Slot<V> {
             Slot::Free { .. } => None,
         }
     }
-}
 
-fn is_at<V>(slots: &[Slot<V>], place: &Place, hash: u32, key: &[u8]) -> bool {
-    place.hash == hash && matches!(&slots[place.slot as usize], Slot::Used(other, _) if **other == *key)
+    /// The key; that of a free slot, which the index never points to, is empty.
+    fn key(&self) -> &[u8] {
+        self.used().map_or(&[], |(key, _)| key)
+    }
 }
 
 /// Puts an entry into the slot freed last, or into a new one.
