@@ -50,7 +50,8 @@ pub const NO_SCRIPT: Error = Error::new("NOSCRIPT No matching script. Please use
 pub const BAD_DB: Error = Error::new("ERR DB index is out of range");
 pub const INVALID_CURSOR: Error = Error::new("ERR invalid cursor");
 
-pub const OUT_OF_RANGE_FROM_0_TO_1: Error = Error::new("ERR value is out of range, value must between 0 and 1");
+pub const OUT_OF_RANGE_FROM_0_TO_1: Error =
+    Error::new("ERR value is out of range, value must between 0 and 1");
 
 /// The longest part of a client's words that an error repeats, in bytes.
 const MAX_QUOTED: usize = 128;

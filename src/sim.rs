@@ -144,7 +144,8 @@ impl Sim {
 
     /// A hash over everything that was received so far and the state of all nodes.
     pub fn digest(&self) -> String {
-        let outputs: String = self.outputs.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let outputs: String =
+            self.outputs.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{outputs}-{}", self.world.digest())
     }
 }

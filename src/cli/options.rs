@@ -97,8 +97,7 @@ pub struct Options {
 }
 
 /// Names of redis.conf that `Cli` has as options of its own.
-const OWN: [&str; 8] =
-    ["port", "bind", "unixsocket", "requirepass", "redis-version", "seed", "clock", "log"];
+const OWN: [&str; 8] = ["port", "bind", "unixsocket", "requirepass", "redis-version", "seed", "clock", "log"];
 
 type Directive = (String, Vec<String>);
 
@@ -210,7 +209,8 @@ fn split_args(args: impl IntoIterator<Item = String>) -> (Vec<String>, Vec<Direc
 }
 
 fn is_directive(name: &str) -> bool {
-    !OWN.contains(&name) && (name == "include" || name == "user" || Config::new(Version::V7_4).get(name).is_some())
+    !OWN.contains(&name)
+        && (name == "include" || name == "user" || Config::new(Version::V7_4).get(name).is_some())
 }
 
 /// A line of a configuration file.
@@ -253,7 +253,16 @@ mod tests {
     #[test]
     fn starts_with_the_arguments_of_a_redis_server() {
         let options = parse(&[
-            "--port", "7001", "--save", "", "--appendonly", "no", "--notify-keyspace-events", "Egx", "--maxclients", "100",
+            "--port",
+            "7001",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--notify-keyspace-events",
+            "Egx",
+            "--maxclients",
+            "100",
         ]);
         let node = &options.nodes[0];
         assert_eq!(node.endpoints[0].to_string(), "127.0.0.1:7001");

@@ -40,7 +40,8 @@ async fn run(options: Options) -> Result<(), String> {
     let mut configs = Vec::new();
     for (index, NodeOptions { mut config, endpoints }) in options.nodes.into_iter().enumerate() {
         for endpoint in &endpoints {
-            let listener = Listener::bind(index, endpoint).map_err(|error| cannot_listen(endpoint, &error))?;
+            let listener =
+                Listener::bind(index, endpoint).map_err(|error| cannot_listen(endpoint, &error))?;
             if let Ok(Endpoint::Tcp(addr)) = listener.endpoint() {
                 config.set_at_start("port", addr.port().to_string().as_bytes())?;
             }
@@ -62,17 +63,25 @@ async fn run(options: Options) -> Result<(), String> {
 
 fn cannot_listen(endpoint: &Endpoint, error: &std::io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::AddrInUse => format!("cannot listen on {endpoint}: it is in use; --port takes another"),
+        std::io::ErrorKind::AddrInUse => {
+            format!("cannot listen on {endpoint}: it is in use; --port takes another")
+        }
         _ => format!("cannot listen on {endpoint}: {error}"),
     }
 }
 
 /// A person is told what this is; a program waits for the line that redis-server prints.
 fn greet(config: &crate::node::Config, listeners: &[Listener]) {
-    let endpoints: Vec<String> =
-        listeners.iter().filter_map(|listener| listener.endpoint().ok()).map(|endpoint| endpoint.to_string()).collect();
+    let endpoints: Vec<String> = listeners
+        .iter()
+        .filter_map(|listener| listener.endpoint().ok())
+        .map(|endpoint| endpoint.to_string())
+        .collect();
     if std::io::stdout().is_terminal() {
-        println!("Redlatch {}: a Redis-protocol server in memory, to test distributed locks.", env!("CARGO_PKG_VERSION"));
+        println!(
+            "Redlatch {}: a Redis-protocol server in memory, to test distributed locks.",
+            env!("CARGO_PKG_VERSION")
+        );
         println!("Stands for Redis {} and listens on {}.", config.version.full(), endpoints.join(", "));
         println!("Redisson: config.useSingleServer().setAddress(\"redis://{}\");", endpoints[0]);
         println!("Ctrl-C ends it. --help tells more.");

@@ -10,163 +10,161 @@ use crate::num;
 use crate::version::Version;
 use crate::wire::Protocol;
 
-pub const COMMANDS: &[Command] = &[
-    Command {
-        name: "client",
-        arity: -2,
-        since: "2.4.0",
-        acl: &[],
-        summary: "Tells about connections and sets how they behave.",
-        complexity: "Depends on subcommand.",
-        subcommands: &[
-            Command {
-                name: "client|kill",
-                arity: -3,
-                since: "2.4.0",
-                flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                summary: "Closes connections.",
-                complexity: "O(N)",
-                run: client_kill,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|reply",
-                arity: 3,
-                since: "3.2.0",
-                flags: NOSCRIPT | LOADING | STALE,
-                summary: "Turns replies on or off.",
-                complexity: "O(1)",
-                run: client_reply,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|pause",
-                arity: -3,
-                since: "3.0.0",
-                flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                summary: "Holds back the commands of clients.",
-                complexity: "O(1)",
-                run: client_pause,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|info",
-                arity: 2,
-                since: "6.2.0",
-                flags: NOSCRIPT | LOADING | STALE,
-                tips: &["nondeterministic_output"],
-                summary: "Describes the connection.",
-                complexity: "O(1)",
-                run: client_info,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|help",
-                arity: 2,
-                since: "5.0.0",
-                flags: LOADING | STALE,
-                summary: "Explains the subcommands.",
-                complexity: "O(1)",
-                run: client_help,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|no-touch",
-                arity: 3,
-                since: "7.2.0",
-                flags: NOSCRIPT | LOADING | STALE,
-                summary: "Says whether commands mark keys as used.",
-                complexity: "O(1)",
-                run: client_no_touch,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|setname",
-                arity: 3,
-                since: "2.6.9",
-                flags: NOSCRIPT | LOADING | STALE,
-                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
-                summary: "Names the connection.",
-                complexity: "O(1)",
-                run: client_setname,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|no-evict",
-                arity: 3,
-                since: "7.0.0",
-                flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                summary: "Protects the connection from eviction.",
-                complexity: "O(1)",
-                run: client_no_evict,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|setinfo",
-                arity: 4,
-                since: "7.2.0",
-                flags: NOSCRIPT | LOADING | STALE,
-                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
-                summary: "Tells the server about the client library.",
-                complexity: "O(1)",
-                run: client_setinfo,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|id",
-                arity: 2,
-                since: "5.0.0",
-                flags: NOSCRIPT | LOADING | STALE,
-                summary: "Gives the number of the connection.",
-                complexity: "O(1)",
-                run: client_id,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|getname",
-                arity: 2,
-                since: "2.6.9",
-                flags: NOSCRIPT | LOADING | STALE,
-                summary: "Gives the name of the connection.",
-                complexity: "O(1)",
-                run: client_getname,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|unblock",
-                arity: -3,
-                since: "5.0.0",
-                flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                summary: "Wakes a connection that waits.",
-                complexity: "O(log N)",
-                run: client_unblock,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|unpause",
-                arity: 2,
-                since: "6.2.0",
-                flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                summary: "Lets held commands run.",
-                complexity: "O(N)",
-                run: client_unpause,
-                ..Command::of(Group::Connection)
-            },
-            Command {
-                name: "client|list",
-                arity: -2,
-                since: "2.4.0",
-                flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                tips: &["nondeterministic_output"],
-                summary: "Describes all connections.",
-                complexity: "O(N)",
-                run: client_list,
-                ..Command::of(Group::Connection)
-            },
-        ],
-        ..Command::of(Group::Connection)
-    },
-];
+pub const COMMANDS: &[Command] = &[Command {
+    name: "client",
+    arity: -2,
+    since: "2.4.0",
+    acl: &[],
+    summary: "Tells about connections and sets how they behave.",
+    complexity: "Depends on subcommand.",
+    subcommands: &[
+        Command {
+            name: "client|kill",
+            arity: -3,
+            since: "2.4.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            summary: "Closes connections.",
+            complexity: "O(N)",
+            run: client_kill,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|reply",
+            arity: 3,
+            since: "3.2.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            summary: "Turns replies on or off.",
+            complexity: "O(1)",
+            run: client_reply,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|pause",
+            arity: -3,
+            since: "3.0.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            summary: "Holds back the commands of clients.",
+            complexity: "O(1)",
+            run: client_pause,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|info",
+            arity: 2,
+            since: "6.2.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            tips: &["nondeterministic_output"],
+            summary: "Describes the connection.",
+            complexity: "O(1)",
+            run: client_info,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|help",
+            arity: 2,
+            since: "5.0.0",
+            flags: LOADING | STALE,
+            summary: "Explains the subcommands.",
+            complexity: "O(1)",
+            run: client_help,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|no-touch",
+            arity: 3,
+            since: "7.2.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            summary: "Says whether commands mark keys as used.",
+            complexity: "O(1)",
+            run: client_no_touch,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|setname",
+            arity: 3,
+            since: "2.6.9",
+            flags: NOSCRIPT | LOADING | STALE,
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            summary: "Names the connection.",
+            complexity: "O(1)",
+            run: client_setname,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|no-evict",
+            arity: 3,
+            since: "7.0.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            summary: "Protects the connection from eviction.",
+            complexity: "O(1)",
+            run: client_no_evict,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|setinfo",
+            arity: 4,
+            since: "7.2.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            summary: "Tells the server about the client library.",
+            complexity: "O(1)",
+            run: client_setinfo,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|id",
+            arity: 2,
+            since: "5.0.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            summary: "Gives the number of the connection.",
+            complexity: "O(1)",
+            run: client_id,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|getname",
+            arity: 2,
+            since: "2.6.9",
+            flags: NOSCRIPT | LOADING | STALE,
+            summary: "Gives the name of the connection.",
+            complexity: "O(1)",
+            run: client_getname,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|unblock",
+            arity: -3,
+            since: "5.0.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            summary: "Wakes a connection that waits.",
+            complexity: "O(log N)",
+            run: client_unblock,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|unpause",
+            arity: 2,
+            since: "6.2.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            summary: "Lets held commands run.",
+            complexity: "O(N)",
+            run: client_unpause,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|list",
+            arity: -2,
+            since: "2.4.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            tips: &["nondeterministic_output"],
+            summary: "Describes all connections.",
+            complexity: "O(N)",
+            run: client_list,
+            ..Command::of(Group::Connection)
+        },
+    ],
+    ..Command::of(Group::Connection)
+}];
 
 fn client_id(ctx: &mut Ctx) -> Outcome {
     ctx.reply.int(ctx.id.number as i64);
@@ -328,8 +326,9 @@ fn flags_of(session: &Session) -> String {
 }
 
 fn client_reply(ctx: &mut Ctx) -> Outcome {
+    let mode = lower(ctx.argv[2]);
     let session = ctx.session()?;
-    match lower(ctx.argv[2]).as_slice() {
+    match mode.as_slice() {
         b"on" => {
             session.reply_mode = ReplyMode::On;
             ctx.reply.ok();
@@ -479,7 +478,9 @@ fn parse_kill_filter<'a>(ctx: &Ctx<'a>) -> Result<KillFilter<'a>, Error> {
         } else if ctx.version() >= Version::V7_4 && words.take_with("MAXAGE", 1) {
             let age = num::parse_i64(words.word()?)
                 .ok_or(Error::new("ERR maxage is not an integer or out of range"))
-                .and_then(|age| u64::try_from(age).map_err(|_| Error::new("ERR maxage should be greater than 0")))?;
+                .and_then(|age| {
+                    u64::try_from(age).map_err(|_| Error::new("ERR maxage should be greater than 0"))
+                })?;
             filter.max_age_s = Some(age);
         } else if words.take_with("TYPE", 1) {
             filter.kind = Some(client_type(words.word()?)?);

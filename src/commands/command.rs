@@ -34,7 +34,7 @@ impl Command {
             arity: 0,
             since: "1.0.0",
             group,
-            flags: Flags::NONE,
+            flags: 0,
             acl: group.acl(),
             keys: &[],
             tips: &[],
@@ -51,11 +51,15 @@ impl Command {
     }
 
     pub fn accepts(&self, words: usize) -> bool {
-        if self.arity >= 0 { words == self.arity as usize } else { words >= self.arity.unsigned_abs() as usize }
+        if self.arity >= 0 {
+            words == self.arity as usize
+        } else {
+            words >= self.arity.unsigned_abs() as usize
+        }
     }
 
     pub fn has(&self, flags: Flags) -> bool {
-        self.flags.0 & flags.0 != 0
+        self.flags & flags != 0
     }
 
     /// The row of a subcommand, by its own name in any case.
@@ -130,47 +134,34 @@ impl Group {
     }
 }
 
-/// What a command does and where it may run; the names are Redis's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Flags(pub u32);
+/// What a command does and where it may run: a set of bits; the names are Redis's.
+pub type Flags = u32;
 
-impl std::ops::BitOr for Flags {
-    type Output = Flags;
-
-    fn bitor(self, other: Flags) -> Flags {
-        Flags(self.0 | other.0)
-    }
+/// The names of the flags that are set, in the order `COMMAND INFO` gives them.
+pub fn flag_names(flags: Flags) -> impl Iterator<Item = &'static str> {
+    FLAG_NAMES.iter().enumerate().filter(move |(bit, _)| flags & 1 << bit != 0).map(|(_, name)| *name)
 }
 
-impl Flags {
-    pub const NONE: Flags = Flags(0);
-
-    /// The names of the flags that are set, in the order `COMMAND INFO` gives them.
-    pub fn names(self) -> impl Iterator<Item = &'static str> {
-        FLAG_NAMES.iter().enumerate().filter(move |(bit, _)| self.0 & 1 << bit != 0).map(|(_, name)| *name)
-    }
-}
-
-pub const WRITE: Flags = Flags(1 << 0);
-pub const READONLY: Flags = Flags(1 << 1);
-pub const DENYOOM: Flags = Flags(1 << 2);
-pub const ADMIN: Flags = Flags(1 << 3);
-pub const PUBSUB: Flags = Flags(1 << 4);
-pub const NOSCRIPT: Flags = Flags(1 << 5);
-pub const BLOCKING: Flags = Flags(1 << 6);
-pub const LOADING: Flags = Flags(1 << 7);
-pub const STALE: Flags = Flags(1 << 8);
-pub const SKIP_MONITOR: Flags = Flags(1 << 9);
-pub const SKIP_SLOWLOG: Flags = Flags(1 << 10);
-pub const ASKING: Flags = Flags(1 << 11);
-pub const FAST: Flags = Flags(1 << 12);
-pub const NO_AUTH: Flags = Flags(1 << 13);
-pub const MAY_REPLICATE: Flags = Flags(1 << 14);
-pub const NO_MANDATORY_KEYS: Flags = Flags(1 << 15);
-pub const NO_ASYNC_LOADING: Flags = Flags(1 << 16);
-pub const NO_MULTI: Flags = Flags(1 << 17);
-pub const ALLOW_BUSY: Flags = Flags(1 << 18);
-pub const MOVABLEKEYS: Flags = Flags(1 << 19);
+pub const WRITE: Flags = 1 << 0;
+pub const READONLY: Flags = 1 << 1;
+pub const DENYOOM: Flags = 1 << 2;
+pub const ADMIN: Flags = 1 << 3;
+pub const PUBSUB: Flags = 1 << 4;
+pub const NOSCRIPT: Flags = 1 << 5;
+pub const BLOCKING: Flags = 1 << 6;
+pub const LOADING: Flags = 1 << 7;
+pub const STALE: Flags = 1 << 8;
+pub const SKIP_MONITOR: Flags = 1 << 9;
+pub const SKIP_SLOWLOG: Flags = 1 << 10;
+pub const ASKING: Flags = 1 << 11;
+pub const FAST: Flags = 1 << 12;
+pub const NO_AUTH: Flags = 1 << 13;
+pub const MAY_REPLICATE: Flags = 1 << 14;
+pub const NO_MANDATORY_KEYS: Flags = 1 << 15;
+pub const NO_ASYNC_LOADING: Flags = 1 << 16;
+pub const NO_MULTI: Flags = 1 << 17;
+pub const ALLOW_BUSY: Flags = 1 << 18;
+pub const MOVABLEKEYS: Flags = 1 << 19;
 
 const FLAG_NAMES: &[&str] = &[
     "write",
@@ -219,9 +210,17 @@ pub enum Begin {
 #[derive(Clone, Copy, Debug)]
 pub enum Find {
     /// Up to `last` (relative to the beginning, or from the end if negative), every `step`-th; `limit` divides the rest.
-    Range { last: i32, step: i32, limit: i32 },
+    Range {
+        last: i32,
+        step: i32,
+        limit: i32,
+    },
     /// A count stands at `count`, the keys from `first` on, every `step`-th.
-    Count { count: i32, first: i32, step: i32 },
+    Count {
+        count: i32,
+        first: i32,
+        step: i32,
+    },
     Unknown,
 }
 
@@ -237,7 +236,12 @@ pub const fn keys(flags: &'static [&'static str], index: i32, last: i32, step: i
 
 /// Keys whose number stands at word `index`.
 pub const fn counted_keys(flags: &'static [&'static str], index: i32) -> KeySpec {
-    KeySpec { flags, notes: "", begin: Begin::Index(index), find: Find::Count { count: 0, first: 1, step: 1 } }
+    KeySpec {
+        flags,
+        notes: "",
+        begin: Begin::Index(index),
+        find: Find::Count { count: 0, first: 1, step: 1 },
+    }
 }
 
 /// The keys among the words of a call, as indexes; `None` where the row cannot tell.

@@ -4,71 +4,69 @@ use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 
-pub const COMMANDS: &[Command] = &[
-    Command {
-        name: "config",
-        arity: -2,
-        since: "2.0.0",
-        summary: "Reads and changes the configuration.",
-        complexity: "Depends on subcommand.",
-        subcommands: &[
-            Command {
-                name: "config|rewrite",
-                arity: 2,
-                since: "2.8.0",
-                flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
-                summary: "Writes the configuration to its file.",
-                complexity: "O(1)",
-                run: config_rewrite,
-                ..Command::of(Group::Server)
-            },
-            Command {
-                name: "config|resetstat",
-                arity: 2,
-                since: "2.0.0",
-                flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
-                summary: "Resets the counters of INFO.",
-                complexity: "O(1)",
-                run: config_resetstat,
-                ..Command::of(Group::Server)
-            },
-            Command {
-                name: "config|get",
-                arity: -3,
-                since: "2.0.0",
-                flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                summary: "Gives configuration parameters.",
-                complexity: "O(N)",
-                run: config_get,
-                ..Command::of(Group::Server)
-            },
-            Command {
-                name: "config|help",
-                arity: 2,
-                since: "5.0.0",
-                flags: LOADING | STALE,
-                summary: "Explains the subcommands.",
-                complexity: "O(1)",
-                run: config_help,
-                ..Command::of(Group::Server)
-            },
-            Command {
-                name: "config|set",
-                arity: -4,
-                since: "2.0.0",
-                flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
-                summary: "Sets configuration parameters.",
-                complexity: "O(N)",
-                run: config_set,
-                ..Command::of(Group::Server)
-            },
-        ],
-        ..Command::of(Group::Server)
-    },
-];
+pub const COMMANDS: &[Command] = &[Command {
+    name: "config",
+    arity: -2,
+    since: "2.0.0",
+    summary: "Reads and changes the configuration.",
+    complexity: "Depends on subcommand.",
+    subcommands: &[
+        Command {
+            name: "config|rewrite",
+            arity: 2,
+            since: "2.8.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            summary: "Writes the configuration to its file.",
+            complexity: "O(1)",
+            run: config_rewrite,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "config|resetstat",
+            arity: 2,
+            since: "2.0.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            summary: "Resets the counters of INFO.",
+            complexity: "O(1)",
+            run: config_resetstat,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "config|get",
+            arity: -3,
+            since: "2.0.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            summary: "Gives configuration parameters.",
+            complexity: "O(N)",
+            run: config_get,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "config|help",
+            arity: 2,
+            since: "5.0.0",
+            flags: LOADING | STALE,
+            summary: "Explains the subcommands.",
+            complexity: "O(1)",
+            run: config_help,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "config|set",
+            arity: -4,
+            since: "2.0.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            summary: "Sets configuration parameters.",
+            complexity: "O(N)",
+            run: config_set,
+            ..Command::of(Group::Server)
+        },
+    ],
+    ..Command::of(Group::Server)
+}];
 
 fn config_get(ctx: &mut Ctx) -> Outcome {
     let mut found: Vec<(&str, String)> = Vec::new();

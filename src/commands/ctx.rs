@@ -2,9 +2,10 @@
 
 use crate::commands::command::Command;
 use crate::error::{self, Error};
+use crate::node::Node;
+use crate::node::blocking::timeout_reply;
 use crate::node::notify::Class;
 use crate::node::session::{Session, SessionId, TimeoutReply, Wait};
-use crate::node::Node;
 use crate::num;
 use crate::store::{Entry, Kind, Now, Value};
 use crate::version::Version;
@@ -146,8 +147,19 @@ impl<'a> Ctx<'a> {
 
     /// The value of a key, for a command that reads; an error if it is of another type.
     pub fn read<T: Kind>(&mut self, key: &[u8]) -> Result<Option<&T>, Error> {
-        let slot = self.find(key);
-        self.value_at(slot)
+        Ok(self.read_and_reply(key)?.0)
+    }
+
+    /// [`read`](Self::read) together with the reply that is to be written from it.
+    pub fn read_and_reply<T: Kind>(&mut self, key: &[u8]) -> Result<(Option<&T>, &mut Reply), Error> {
+        let value = match self.find(key) {
+            Some(slot) => {
+                let entry = self.node.store.dbs[self.db].entry(slot);
+                entry.map(|entry| T::of(&entry.value).ok_or(error::WRONG_TYPE)).transpose()?
+            }
+            None => None,
+        };
+        Ok((value, self.reply))
     }
 
     /// The value of a key, to be changed. The caller says what it did by [`touched`](Self::touched).
@@ -168,14 +180,6 @@ impl<'a> Ctx<'a> {
             }
         };
         self.value_mut_at(slot)
-    }
-
-    /// The value in a slot that [`find`](Self::find) gave.
-    pub fn value_at<T: Kind>(&self, slot: Option<u32>) -> Result<Option<&T>, Error> {
-        match slot.and_then(|slot| self.entry(slot)) {
-            Some(entry) => T::of(&entry.value).map(Some).ok_or(error::WRONG_TYPE),
-            None => Ok(None),
-        }
     }
 
     fn value_mut_at<T: Kind>(&mut self, slot: u32) -> Result<&mut T, Error> {
@@ -297,23 +301,15 @@ impl<'a> Ctx<'a> {
                 let deadline_ms = (timeout_ms > 0).then(|| self.now().mono_ms().saturating_add(timeout_ms));
                 self.node.block(self.id, wait, self.argv, keys, deadline_ms, reply);
             }
-            Origin::Exec | Origin::Script => match reply {
-                TimeoutReply::Null => self.reply.null(),
-                TimeoutReply::NullArray => self.reply.null_array(),
-                TimeoutReply::Zero => self.reply.int(0),
-                TimeoutReply::TwoZeros => {
-                    self.reply.array(2);
-                    self.reply.int(0);
-                    self.reply.int(0);
-                }
-            },
+            Origin::Exec | Origin::Script => timeout_reply(self.reply, reply),
         }
     }
 
     /// A timeout in seconds with fractions, as blocking commands take it; in ms.
     pub fn timeout_ms(&self, index: usize) -> Result<u64, Error> {
         const OUT_OF_RANGE: Error = Error::new("ERR timeout is out of range");
-        let seconds = num::parse_f64(self.argv[index]).ok_or(Error::new("ERR timeout is not a float or out of range"))?;
+        let seconds = num::parse_f64(self.argv[index])
+            .ok_or(Error::new("ERR timeout is not a float or out of range"))?;
         let ms = seconds * 1000.0;
         if ms > i64::MAX as f64 {
             return Err(OUT_OF_RANGE);

@@ -195,8 +195,8 @@ fn expire_generic(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     let key = ctx.argv[1];
     let now_ms = ctx.now().wall_ms();
     let condition = Condition::parse(ctx.words(3))?;
-    let when_ms = to_unix_ms(ctx.int(2)?, unit, base, now_ms)
-        .ok_or_else(|| error::invalid_expire(ctx.command.name))?;
+    let when_ms =
+        to_unix_ms(ctx.int(2)?, unit, base, now_ms).ok_or_else(|| error::invalid_expire(ctx.command.name))?;
     let Some(slot) = ctx.find_for_write(key) else {
         ctx.reply.int(0);
         return Ok(());
@@ -219,7 +219,8 @@ fn expire_generic(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
 
 fn persist(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
-    let volatile = |ctx: &Ctx, slot: &u32| ctx.entry(*slot).is_some_and(|entry| entry.expires_at_ms().is_some());
+    let volatile =
+        |ctx: &Ctx, slot: &u32| ctx.entry(*slot).is_some_and(|entry| entry.expires_at_ms().is_some());
     match ctx.find_for_write(key).filter(|slot| volatile(ctx, slot)) {
         Some(slot) => {
             ctx.set_expiry(slot, None);

@@ -284,10 +284,8 @@ fn hlen(ctx: &mut Ctx) -> Outcome {
 /// Reads a hash, or finds none, and writes the reply from it; gives the time in Unix ms by which fields are alive.
 fn with_hash(ctx: &mut Ctx, key: &[u8], write: impl FnOnce(Option<&Hash>, i64, &mut Reply)) -> Outcome {
     let now_ms = ctx.now().wall_ms();
-    let slot = ctx.find(key);
-    let hash = ctx.value_at::<Hash>(slot)?;
-    // The reply and the data are different parts of the context.
-    write(hash, now_ms, ctx.reply);
+    let (hash, reply) = ctx.read_and_reply::<Hash>(key)?;
+    write(hash, now_ms, reply);
     Ok(())
 }
 

@@ -8,101 +8,99 @@ use crate::glob;
 use crate::version::Version;
 use crate::wire::Reply;
 
-pub const COMMANDS: &[Command] = &[
-    Command {
-        name: "command",
-        arity: -1,
-        since: "2.8.13",
-        flags: LOADING | STALE,
-        acl: &["connection"],
-        tips: &["nondeterministic_output_order"],
-        summary: "Describes all commands.",
-        complexity: "O(N)",
-        subcommands: &[
-            Command {
-                name: "command|count",
-                arity: 2,
-                since: "2.8.13",
-                flags: LOADING | STALE,
-                acl: &["connection"],
-                summary: "Counts the commands.",
-                complexity: "O(1)",
-                run: command_count,
-                ..Command::of(Group::Server)
-            },
-            Command {
-                name: "command|help",
-                arity: 2,
-                since: "5.0.0",
-                flags: LOADING | STALE,
-                acl: &["connection"],
-                summary: "Explains the subcommands.",
-                complexity: "O(1)",
-                run: command_help,
-                ..Command::of(Group::Server)
-            },
-            Command {
-                name: "command|list",
-                arity: -2,
-                since: "7.0.0",
-                flags: LOADING | STALE,
-                acl: &["connection"],
-                tips: &["nondeterministic_output_order"],
-                summary: "Lists the names of commands.",
-                complexity: "O(N)",
-                run: command_list,
-                ..Command::of(Group::Server)
-            },
-            Command {
-                name: "command|info",
-                arity: -2,
-                since: "2.8.13",
-                flags: LOADING | STALE,
-                acl: &["connection"],
-                tips: &["nondeterministic_output_order"],
-                summary: "Describes commands.",
-                complexity: "O(N)",
-                run: command_info,
-                ..Command::of(Group::Server)
-            },
-            Command {
-                name: "command|docs",
-                arity: -2,
-                since: "7.0.0",
-                flags: LOADING | STALE,
-                acl: &["connection"],
-                tips: &["nondeterministic_output_order"],
-                summary: "Documents commands.",
-                complexity: "O(N)",
-                run: command_docs,
-                ..Command::of(Group::Server)
-            },
-            Command {
-                name: "command|getkeys",
-                arity: -3,
-                since: "2.8.13",
-                flags: LOADING | STALE,
-                acl: &["connection"],
-                summary: "Finds the keys in a command.",
-                complexity: "O(N)",
-                run: command_getkeys,
-                ..Command::of(Group::Server)
-            },
-            Command {
-                name: "command|getkeysandflags",
-                arity: -3,
-                since: "7.0.0",
-                flags: LOADING | STALE,
-                acl: &["connection"],
-                summary: "Finds the keys in a command and what is done with them.",
-                complexity: "O(N)",
-                run: command_getkeysandflags,
-                ..Command::of(Group::Server)
-            },
-        ],
-        ..Command::of(Group::Server)
-    },
-];
+pub const COMMANDS: &[Command] = &[Command {
+    name: "command",
+    arity: -1,
+    since: "2.8.13",
+    flags: LOADING | STALE,
+    acl: &["connection"],
+    tips: &["nondeterministic_output_order"],
+    summary: "Describes all commands.",
+    complexity: "O(N)",
+    subcommands: &[
+        Command {
+            name: "command|count",
+            arity: 2,
+            since: "2.8.13",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            summary: "Counts the commands.",
+            complexity: "O(1)",
+            run: command_count,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|help",
+            arity: 2,
+            since: "5.0.0",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            summary: "Explains the subcommands.",
+            complexity: "O(1)",
+            run: command_help,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|list",
+            arity: -2,
+            since: "7.0.0",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            tips: &["nondeterministic_output_order"],
+            summary: "Lists the names of commands.",
+            complexity: "O(N)",
+            run: command_list,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|info",
+            arity: -2,
+            since: "2.8.13",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            tips: &["nondeterministic_output_order"],
+            summary: "Describes commands.",
+            complexity: "O(N)",
+            run: command_info,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|docs",
+            arity: -2,
+            since: "7.0.0",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            tips: &["nondeterministic_output_order"],
+            summary: "Documents commands.",
+            complexity: "O(N)",
+            run: command_docs,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|getkeys",
+            arity: -3,
+            since: "2.8.13",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            summary: "Finds the keys in a command.",
+            complexity: "O(N)",
+            run: command_getkeys,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|getkeysandflags",
+            arity: -3,
+            since: "7.0.0",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            summary: "Finds the keys in a command and what is done with them.",
+            complexity: "O(N)",
+            run: command_getkeysandflags,
+            ..Command::of(Group::Server)
+        },
+    ],
+    ..Command::of(Group::Server)
+}];
 
 fn command(ctx: &mut Ctx) -> Outcome {
     let version = ctx.version();
@@ -191,7 +189,7 @@ fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.array(10);
     reply.bulk(row.name.as_bytes());
     reply.int(row.arity as i64);
-    statuses(reply, row.flags.names());
+    statuses(reply, flag_names(row.flags));
     let (first, last, step) = legacy_range(row);
     reply.int(first);
     reply.int(last);
@@ -228,14 +226,34 @@ fn categories(row: &Command) -> Vec<&'static str> {
         (!row.has(FAST), "slow"),
         (row.has(BLOCKING), "blocking"),
     ];
-    let all: Vec<&str> = implied.iter().filter(|(is, _)| *is).map(|(_, name)| *name).chain(row.acl.iter().copied()).collect();
+    let all: Vec<&str> =
+        implied.iter().filter(|(is, _)| *is).map(|(_, name)| *name).chain(row.acl.iter().copied()).collect();
     ACL_ORDER.iter().copied().filter(|name| all.contains(name)).collect()
 }
 
 /// The order in which categories are listed.
 const ACL_ORDER: [&str; 21] = [
-    "keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo", "stream",
-    "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction", "scripting",
+    "keyspace",
+    "read",
+    "write",
+    "set",
+    "sortedset",
+    "list",
+    "hash",
+    "string",
+    "bitmap",
+    "hyperloglog",
+    "geo",
+    "stream",
+    "pubsub",
+    "admin",
+    "fast",
+    "slow",
+    "blocking",
+    "dangerous",
+    "connection",
+    "transaction",
+    "scripting",
 ];
 
 /// First key, last key and step, as clients before key specs know them.
@@ -262,7 +280,11 @@ fn describe_keys(reply: &mut Reply, spec: &KeySpec) {
     match spec.begin {
         Begin::Index(index) => describe_search(reply, "index", &[("index", index.into())]),
         Begin::Keyword(word, from) => {
-            describe_search(reply, "keyword", &[("keyword", SpecValue::Word(word)), ("startfrom", from.into())]);
+            describe_search(
+                reply,
+                "keyword",
+                &[("keyword", SpecValue::Word(word)), ("startfrom", from.into())],
+            );
         }
         Begin::Unknown => describe_search(reply, "unknown", &[]),
     }
@@ -317,9 +339,12 @@ fn document(reply: &mut Reply, row: &Command, version: Version) {
     let subcommands: Vec<&Command> = row.subcommands.iter().filter(|sub| sub.exists_in(version)).collect();
     reply.bulk(row.name.as_bytes());
     reply.map(4 + !subcommands.is_empty() as usize);
-    for (name, text) in
-        [("summary", row.summary), ("since", row.since), ("group", row.group.name()), ("complexity", row.complexity)]
-    {
+    for (name, text) in [
+        ("summary", row.summary),
+        ("since", row.since),
+        ("group", row.group.name()),
+        ("complexity", row.complexity),
+    ] {
         reply.bulk(name.as_bytes());
         reply.bulk(text.as_bytes());
     }

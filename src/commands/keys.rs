@@ -53,7 +53,7 @@ pub const COMMANDS: &[Command] = &[
         tips: &["request_policy:all_shards", "nondeterministic_output_order"],
         summary: "Lists the keys that match a pattern.",
         complexity: "O(N)",
-        run: keys,
+        run: keys_,
         ..Command::of(Group::Generic)
     },
     Command {
@@ -244,12 +244,13 @@ fn touch(ctx: &mut Ctx) -> Outcome {
 }
 
 fn type_(ctx: &mut Ctx) -> Outcome {
-    let name = ctx.find_quietly(ctx.argv[1]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.type_name());
+    let name =
+        ctx.find_quietly(ctx.argv[1]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.type_name());
     ctx.reply.status(name.unwrap_or("none"));
     Ok(())
 }
 
-fn keys(ctx: &mut Ctx) -> Outcome {
+fn keys_(ctx: &mut Ctx) -> Outcome {
     let pattern = ctx.argv[1];
     let now = ctx.now();
     let db = &ctx.node.store.dbs[ctx.db()];
@@ -366,7 +367,10 @@ fn copy(ctx: &mut Ctx) -> Outcome {
     if db == ctx.db() && from == to {
         return Err(Error::new("ERR source and destination objects are the same"));
     }
-    let source = ctx.find(from).and_then(|slot| ctx.entry(slot)).map(|entry| (entry.value.clone(), entry.expires_at_ms()));
+    let source = ctx
+        .find(from)
+        .and_then(|slot| ctx.entry(slot))
+        .map(|entry| (entry.value.clone(), entry.expires_at_ms()));
     let copied = match source {
         Some((value, expires_at_ms)) => ctx.in_db(db, |ctx| {
             if ctx.exists(to) {

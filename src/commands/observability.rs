@@ -327,7 +327,11 @@ fn memory_usage(ctx: &mut Ctx) -> Outcome {
         }
     }
     let key_len = ctx.argv[2].len();
-    match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.memory_bytes()) {
+    match ctx
+        .find_quietly(ctx.argv[2])
+        .and_then(|slot| ctx.entry(slot))
+        .map(|entry| entry.value.memory_bytes())
+    {
         Some(bytes) => ctx.reply.int((bytes + key_len) as i64),
         None => ctx.reply.null(),
     }
@@ -343,7 +347,9 @@ fn memory_stats(ctx: &mut Ctx) -> Outcome {
     let keys: usize = ctx.node.store.dbs.iter().map(|db| db.len()).sum();
     let bytes: usize = ctx.node.dataset_bytes();
     ctx.reply.map(3);
-    for (name, value) in [("keys.count", keys), ("dataset.bytes", bytes), ("clients.normal", ctx.node.sessions.len())] {
+    for (name, value) in
+        [("keys.count", keys), ("dataset.bytes", bytes), ("clients.normal", ctx.node.sessions.len())]
+    {
         ctx.reply.bulk(name.as_bytes());
         ctx.reply.int(value as i64);
     }

@@ -219,7 +219,12 @@ fn flushall(ctx: &mut Ctx) -> Outcome {
 fn check_flush_mode(ctx: &Ctx) -> Outcome {
     match ctx.argv.get(1) {
         None => Ok(()),
-        Some(mode) if ctx.argv.len() == 2 && (mode.eq_ignore_ascii_case(b"SYNC") || mode.eq_ignore_ascii_case(b"ASYNC")) => Ok(()),
+        Some(mode)
+            if ctx.argv.len() == 2
+                && (mode.eq_ignore_ascii_case(b"SYNC") || mode.eq_ignore_ascii_case(b"ASYNC")) =>
+        {
+            Ok(())
+        }
         Some(_) => Err(error::SYNTAX),
     }
 }
@@ -240,7 +245,8 @@ fn swapdb(ctx: &mut Ctx) -> Outcome {
             .ok_or_else(|| Error::owned(format!("ERR invalid {which} DB index")))
     };
     let (a, b) = (index(ctx.argv[1], "first")?, index(ctx.argv[2], "second")?);
-    let in_range = |n: i64| usize::try_from(n).ok().filter(|&db| db < ctx.node.store.dbs.len()).ok_or(error::BAD_DB);
+    let in_range =
+        |n: i64| usize::try_from(n).ok().filter(|&db| db < ctx.node.store.dbs.len()).ok_or(error::BAD_DB);
     let (a, b) = (in_range(a)?, in_range(b)?);
     if a != b {
         ctx.node.break_watches_of_db(a, Some(b));
@@ -303,7 +309,8 @@ fn waitaof(ctx: &mut Ctx) -> Outcome {
 
 /// A timeout in whole milliseconds.
 fn wait_timeout_ms(ctx: &Ctx, index: usize) -> Result<u64, Error> {
-    let ms = num::parse_i64(ctx.argv[index]).ok_or(Error::new("ERR timeout is not an integer or out of range"))?;
+    let ms =
+        num::parse_i64(ctx.argv[index]).ok_or(Error::new("ERR timeout is not an integer or out of range"))?;
     if ms < 0 {
         return Err(Error::new("ERR timeout is negative"));
     }
@@ -419,9 +426,8 @@ fn debug_sleep(ctx: &mut Ctx) -> Outcome {
     let ms = (seconds * 1000.0) as u64;
     if ms > 0 {
         let until_ms = ctx.now().mono_ms().saturating_add(ms);
+        ctx.node.block(ctx.id, Wait::Sleep, ctx.argv, Vec::new(), Some(until_ms), TimeoutReply::Ok);
         ctx.node.pause_clients(false, until_ms);
-        ctx.reply.ok();
-        ctx.node.hold_reply(ctx.id, until_ms);
     } else {
         ctx.reply.ok();
     }

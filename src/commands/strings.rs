@@ -69,7 +69,12 @@ pub const COMMANDS: &[Command] = &[
         arity: -2,
         since: "6.2.0",
         flags: WRITE | FAST,
-        keys: &[KeySpec { flags: &["RW", "access", "update"], notes: "RW and UPDATE because it changes the TTL", begin: Begin::Index(1), find: Find::Range { last: 0, step: 1, limit: 0 } }],
+        keys: &[KeySpec {
+            flags: &["RW", "access", "update"],
+            notes: "RW and UPDATE because it changes the TTL",
+            begin: Begin::Index(1),
+            find: Find::Range { last: 0, step: 1, limit: 0 },
+        }],
         summary: "Gives the value of a string and sets or removes its expiry.",
         complexity: "O(1)",
         run: getex,
@@ -138,7 +143,7 @@ pub const COMMANDS: &[Command] = &[
         keys: &[keys(&["RO", "access"], 1, 1, 1)],
         summary: "Finds the longest common subsequence of two strings.",
         complexity: "O(N*M)",
-        run: lcs,
+        run: super::lcs::lcs,
         ..Command::of(Group::String)
     },
     Command {
@@ -192,7 +197,12 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         since: "1.0.0",
         flags: WRITE | DENYOOM,
-        keys: &[KeySpec { flags: &["RW", "access", "update", "variable_flags"], notes: "RW and ACCESS due to the optional `GET` argument", begin: Begin::Index(1), find: Find::Range { last: 0, step: 1, limit: 0 } }],
+        keys: &[KeySpec {
+            flags: &["RW", "access", "update", "variable_flags"],
+            notes: "RW and ACCESS due to the optional `GET` argument",
+            begin: Begin::Index(1),
+            find: Find::Range { last: 0, step: 1, limit: 0 },
+        }],
         summary: "Sets a string, with conditions and an expiry if asked.",
         complexity: "O(1)",
         run: set,
@@ -272,7 +282,7 @@ fn reply_value(ctx: &mut Ctx, key: &[u8]) -> Outcome {
 
 /// The string at a key, read.
 fn current(ctx: &mut Ctx, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
-    Ok(ctx.read::<StringValue>(key)?.map(|value| value.as_bytes().into_owned()))
+    Ok(ctx.read::<StringValue>(key)?.map(StringValue::to_vec))
 }
 
 /// When a key that a command sets is to expire.
@@ -287,8 +297,7 @@ enum Expiry {
 }
 
 /// Reads one of EX, PX, EXAT, PXAT with its time. `None`: the next word is none of them.
-fn parse_expiry<'a>(ctx: &Ctx, words: &mut Words<'a>) -> Option<(&'a [u8], Unit, Base)> {
-    let _ = ctx;
+fn parse_expiry<'a>(words: &mut Words<'a>) -> Option<(&'a [u8], Unit, Base)> {
     for (keyword, unit, base) in [
         ("EX", Unit::Seconds, Base::Now),
         ("PX", Unit::Milliseconds, Base::Now),
@@ -323,7 +332,7 @@ fn set(ctx: &mut Ctx) -> Outcome {
         } else if time.is_none() && words.take("KEEPTTL") {
             keep = true;
         } else if !keep && time.is_none() {
-            time = Some(parse_expiry(ctx, &mut words).ok_or(error::SYNTAX)?);
+            time = Some(parse_expiry(&mut words).ok_or(error::SYNTAX)?);
         } else {
             return Err(error::SYNTAX);
         }
@@ -421,7 +430,7 @@ fn getex(ctx: &mut Ctx) -> Outcome {
         } else if words.take("PERSIST") {
             persist = true;
         } else {
-            time = Some(parse_expiry(ctx, &mut words).ok_or(error::SYNTAX)?);
+            time = Some(parse_expiry(&mut words).ok_or(error::SYNTAX)?);
         }
     }
     let Some(value) = current(ctx, key)? else {
@@ -505,8 +514,9 @@ fn append(ctx: &mut Ctx) -> Outcome {
     let len = match ctx.edit::<StringValue>(key)? {
         Some(value) if (value.len() + tail.len()) as u64 > max_len => return Err(TOO_LONG),
         Some(value) => {
-            value.append(tail);
-            value.len()
+            let bytes = value.make_raw();
+            bytes.extend_from_slice(tail);
+            bytes.len()
         }
         None => {
             ctx.insert(key, Value::String(StringValue::new(tail)));
@@ -532,9 +542,13 @@ fn setrange(ctx: &mut Ctx) -> Outcome {
     if (offset as u64).saturating_add(part.len() as u64) > ctx.node.config.proto_max_bulk_len {
         return Err(TOO_LONG);
     }
-    let value = ctx.edit_or_create::<StringValue>(key)?;
-    value.set_range(offset as usize, part);
-    let len = value.len();
+    let bytes = ctx.edit_or_create::<StringValue>(key)?.make_raw();
+    let end = offset as usize + part.len();
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    bytes[offset as usize..end].copy_from_slice(part);
+    let len = bytes.len();
     ctx.touched(key, Class::STRING, "setrange");
     ctx.reply.int(len as i64);
     Ok(())
@@ -583,13 +597,13 @@ fn add(ctx: &mut Ctx, by: i64) -> Outcome {
     let key = ctx.argv[1];
     let sum = match ctx.edit::<StringValue>(key)? {
         Some(value) => {
-            let old = value.to_int().ok_or(error::NOT_AN_INTEGER)?;
+            let old = value.as_i64().ok_or(error::NOT_AN_INTEGER)?;
             let sum = old.checked_add(by).ok_or(error::OVERFLOW)?;
-            value.set_int(sum);
+            *value = StringValue::Int(sum);
             sum
         }
         None => {
-            ctx.insert(key, Value::String(StringValue::from_int(by)));
+            ctx.insert(key, Value::String(StringValue::Int(by)));
             by
         }
     };
@@ -601,7 +615,7 @@ fn add(ctx: &mut Ctx, by: i64) -> Outcome {
 fn incrbyfloat(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let old = match ctx.edit::<StringValue>(key)? {
-        Some(value) => LongDouble::parse(&value.as_bytes()).ok_or(error::NOT_A_FLOAT)?,
+        Some(value) => LongDouble::parse(&value.to_vec()).ok_or(error::NOT_A_FLOAT)?,
         None => LongDouble::ZERO,
     };
     let by = LongDouble::parse(ctx.argv[2]).ok_or(error::NOT_A_FLOAT)?;
@@ -610,7 +624,7 @@ fn incrbyfloat(ctx: &mut Ctx) -> Outcome {
         return Err(error::NAN_OR_INFINITY);
     }
     let text = sum.to_string();
-    ctx.set_key(key, Value::String(StringValue::new_raw(text.as_bytes())), true);
+    ctx.set_key(key, Value::String(StringValue::text(text.as_bytes())), true);
     ctx.touched(key, Class::STRING, "incrbyfloat");
     ctx.reply.bulk(text.as_bytes());
     Ok(())

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use bytes::{Buf, BytesMut};
 use tokio::sync::Notify;
 
-use super::stream::Stream;
 use super::Server;
+use super::stream::Stream;
 use crate::wire::RequestParser;
 use crate::world::{ConnId, World};
 
@@ -56,7 +56,7 @@ impl Connection {
             output: Vec::new(),
             written: 0,
         };
-        if let Err(error) = connection.run().await {
+        if let Err(error) = connection.serve_requests().await {
             tracing::debug!(client = id.session.number, %error, "connection lost");
         }
         server.connections.remove(&id);
@@ -64,7 +64,7 @@ impl Connection {
         tracing::debug!(client = id.session.number, "closed");
     }
 
-    async fn run(&mut self) -> io::Result<()> {
+    async fn serve_requests(&mut self) -> io::Result<()> {
         // A client beyond maxclients has its answer already.
         if self.flush()? == Fate::Closed {
             return Ok(());
@@ -172,10 +172,11 @@ impl Connection {
                 if self.output.capacity() > KEPT_BUFFER {
                     self.output = Vec::new();
                 }
-                match world.output(self.id) {
-                    Some(output) if !output.is_empty() => std::mem::swap(output, &mut self.output),
-                    _ if world.is_closing(self.id) => return Ok(Fate::Closed),
-                    _ => return Ok(Fate::Open),
+                if let Some(output) = world.output(self.id) {
+                    std::mem::swap(output, &mut self.output);
+                }
+                if self.output.is_empty() {
+                    return Ok(if world.is_closing(self.id) { Fate::Closed } else { Fate::Open });
                 }
             }
             match self.stream.try_write(&self.output[self.written..]) {

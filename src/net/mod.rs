@@ -109,8 +109,7 @@ impl Server {
         let server = self.clone();
         tokio::task::spawn_local(async move {
             loop {
-                let (running, busy) =
-                    server.turn(None, |world| (world.run_slice(node), world.is_busy(node)));
+                let (running, busy) = server.turn(None, |world| (world.run_slice(node), world.is_busy(node)));
                 if !running {
                     return;
                 }

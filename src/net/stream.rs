@@ -44,11 +44,13 @@ impl Stream {
     pub fn addresses(&self) -> (String, String) {
         match self {
             Stream::Tcp(stream) => {
-                let text = |addr: io::Result<std::net::SocketAddr>| addr.map(|a| a.to_string()).unwrap_or_default();
+                let text =
+                    |addr: io::Result<std::net::SocketAddr>| addr.map(|a| a.to_string()).unwrap_or_default();
                 (text(stream.peer_addr()), text(stream.local_addr()))
             }
             Stream::Unix(stream) => {
-                let path = stream.local_addr().ok().and_then(|addr| Some(addr.as_pathname()?.display().to_string()));
+                let path =
+                    stream.local_addr().ok().and_then(|addr| Some(addr.as_pathname()?.display().to_string()));
                 let path = format!("{}:0", path.unwrap_or_default());
                 (path.clone(), path)
             }

@@ -132,7 +132,9 @@ impl Node {
 
     /// Runs the request of a blocked client again; it stays blocked, in its place, if it still has to wait.
     fn retry_blocked(&mut self, id: SessionId) {
-        let Some(blocked) = self.sessions.get_mut(id).and_then(|session| session.blocked.take()) else { return };
+        let Some(blocked) = self.sessions.get_mut(id).and_then(|session| session.blocked.take()) else {
+            return;
+        };
         let again = self.run_again(id, &blocked);
         if again {
             if let Some(session) = self.sessions.get_mut(id) {
@@ -153,7 +155,8 @@ impl Node {
     /// CLIENT UNBLOCK: wakes a client that waits for data or replicas. True if it did.
     pub fn unblock_by_command(&mut self, id: SessionId, with_error: bool) -> bool {
         let waits = self.sessions.get(id).and_then(|session| session.blocked.as_ref());
-        if !waits.is_some_and(|blocked| !matches!(blocked.wait, Wait::Postponed | Wait::Script)) {
+        if !waits.is_some_and(|blocked| !matches!(blocked.wait, Wait::Postponed | Wait::Script | Wait::Sleep))
+        {
             return false;
         }
         let Some(blocked) = self.unblock(id) else { return false };
@@ -228,8 +231,9 @@ impl Node {
 
     /// FLUSHDB, FLUSHALL or SWAPDB touch a whole database: watches on keys that exist (now or after) break.
     pub fn break_watches_of_db(&mut self, db: usize, other: Option<usize>) {
-        let keys: Vec<Box<[u8]>> =
-            (self.watchers.range((db, Box::default())..(db + 1, Box::default()))).map(|((_, key), _)| key.clone()).collect();
+        let keys: Vec<Box<[u8]>> = (self.watchers.range((db, Box::default())..(db + 1, Box::default())))
+            .map(|((_, key), _)| key.clone())
+            .collect();
         for key in keys {
             let exists = |db: usize| self.store.dbs[db].find(&key).is_some();
             if exists(db) || other.is_some_and(exists) {
@@ -241,7 +245,9 @@ impl Node {
     /// Keys of a whole database were replaced: clients that wait for them are looked at.
     pub fn signal_db_ready(&mut self, db: usize) {
         let waited: Vec<Box<[u8]>> =
-            (self.blocking.queues.range((db, Box::default())..(db + 1, Box::default()))).map(|((_, key), _)| key.clone()).collect();
+            (self.blocking.queues.range((db, Box::default())..(db + 1, Box::default())))
+                .map(|((_, key), _)| key.clone())
+                .collect();
         for key in waited {
             if self.store.dbs[db].find(&key).is_some() {
                 self.signal_ready(db, &key);
@@ -250,8 +256,9 @@ impl Node {
     }
 }
 
-fn timeout_reply(reply: &mut Reply, kind: TimeoutReply) {
+pub fn timeout_reply(reply: &mut Reply, kind: TimeoutReply) {
     match kind {
+        TimeoutReply::Ok => reply.ok(),
         TimeoutReply::Null => reply.null(),
         TimeoutReply::NullArray => reply.null_array(),
         TimeoutReply::Zero => reply.int(0),

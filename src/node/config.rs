@@ -95,7 +95,8 @@ impl Config {
                 ParamKind::Alias(other) => find(other.as_bytes(), self.version).unwrap_or(at),
                 _ => at,
             };
-            values[target] = PARAMS[target].parse(value, &values[target]).map_err(|why| failed(param.name, &why))?;
+            values[target] =
+                PARAMS[target].parse(value, &values[target]).map_err(|why| failed(param.name, &why))?;
         }
         self.values = values;
         self.refresh();
@@ -137,7 +138,8 @@ impl Config {
         self.busy_reply_threshold_ms = int(self, "busy-reply-threshold") as u64;
         self.slowlog_log_slower_than_us = int(self, "slowlog-log-slower-than");
         self.slowlog_max_len = int(self, "slowlog-max-len") as usize;
-        let limits = params::output_limits(self.get("client-output-buffer-limit").unwrap_or_default());
+        let limits = self.get("client-output-buffer-limit").unwrap_or_default().to_owned();
+        let limits = params::output_limits(&limits);
         self.output_limit_normal = limits.first().map_or(0, |class| class.1);
         self.output_limit_pubsub = limits.get(2).map_or(0, |class| class.1);
     }
@@ -171,7 +173,9 @@ impl Config {
 }
 
 fn find(name: &[u8], version: Version) -> Option<usize> {
-    PARAMS.iter().position(|param| param.name.as_bytes().eq_ignore_ascii_case(name) && param.exists_in(version))
+    PARAMS
+        .iter()
+        .position(|param| param.name.as_bytes().eq_ignore_ascii_case(name) && param.exists_in(version))
 }
 
 fn unknown_option(name: &[u8]) -> Error {

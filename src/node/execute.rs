@@ -2,9 +2,8 @@
 
 use super::session::{Blocked, OwnedArgs, ReplyMode, SessionId, TimeoutReply, Wait};
 use super::{Node, Pause};
-use crate::commands::command::{Command, Flags};
 use crate::commands::command::{
-    ADMIN, ALLOW_BUSY, DENYOOM, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, SKIP_MONITOR, WRITE,
+    ADMIN, ALLOW_BUSY, Command, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, SKIP_MONITOR, SKIP_SLOWLOG, WRITE,
 };
 use crate::commands::ctx::{Ctx, Origin};
 use crate::commands::table;
@@ -34,7 +33,7 @@ impl Node {
         let now_us = self.store.now.mono_us;
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.active_us = now_us;
-        let mut reply = std::mem::replace(&mut session.out, Reply::new(session.out.protocol, self.config.version));
+        let mut reply = session.out.take();
         let start = reply.len();
         self.executing = Some(id);
         if let Err(error) = self.process(id, argv, &mut reply) {
@@ -78,7 +77,7 @@ impl Node {
     /// Writes to a client outside of a request of its own.
     pub fn write_reply(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let mut reply = std::mem::replace(&mut session.out, Reply::new(session.out.protocol, self.config.version));
+        let mut reply = session.out.take();
         let start = reply.len();
         write(&mut reply);
         self.finish_reply(id, reply, start);
@@ -89,7 +88,7 @@ impl Node {
         let argv = blocked.argv.args();
         let Some(command) = table::find(&argv, self.config.version) else { return false };
         let Some(session) = self.sessions.get_mut(id) else { return false };
-        let mut reply = std::mem::replace(&mut session.out, Reply::new(session.out.protocol, self.config.version));
+        let mut reply = session.out.take();
         let start = reply.len();
         let caller = self.executing.replace(id);
         let mut ctx = Ctx::new(self, id, command, &argv, &mut reply, Origin::Blocked);
@@ -144,7 +143,8 @@ impl Node {
 
     /// The row of a request, or why it may not run.
     fn admit(&mut self, id: SessionId, argv: &[&[u8]]) -> Result<&'static Command, Error> {
-        let command = table::find(argv, self.config.version).ok_or_else(|| unknown(argv, self.config.version))?;
+        let command =
+            table::find(argv, self.config.version).ok_or_else(|| unknown(argv, self.config.version))?;
         if !command.accepts(argv.len()) {
             return Err(error::wrong_arity(command.name));
         }
@@ -219,7 +219,7 @@ impl Node {
         if monitored {
             self.feed_monitors(id, db, argv, origin == Origin::Script);
         }
-        if !command.has(crate::commands::command::SKIP_SLOWLOG) {
+        if !command.has(SKIP_SLOWLOG) {
             self.note_slow(id, argv);
         }
         outcome
@@ -264,7 +264,8 @@ impl Node {
         let Some(session) = self.sessions.get(id) else { return };
         let wall_us = self.store.now.wall_us();
         let source = if from_script { "lua" } else { &session.addr };
-        let mut line = format!("{}.{:06} [{db} {source}]", wall_us / 1_000_000, wall_us % 1_000_000).into_bytes();
+        let mut line =
+            format!("{}.{:06} [{db} {source}]", wall_us / 1_000_000, wall_us % 1_000_000).into_bytes();
         for arg in argv {
             line.push(b' ');
             crate::num::quote(arg, &mut line);

@@ -5,6 +5,7 @@
 
 pub mod blocking;
 pub mod config;
+mod digest;
 pub mod execute;
 pub mod notify;
 pub mod pubsub;

@@ -125,7 +125,7 @@ impl Node {
         }
         if let Value::Hash(hash) = &mut entry.value {
             let removed = hash.remove_expired(now.wall_ms());
-            self.hash_fields_expired(db, slot, removed);
+            self.hash_fields_expired(db, slot, removed.len());
         }
         self.store.rearm(db, slot);
     }
@@ -179,9 +179,14 @@ mod tests {
 
     #[test]
     fn classes_read_and_print_as_redis_does() {
-        for (letters, printed) in
-            [("KEA", "AKE"), ("Ex", "xE"), ("KEg$lshzxetd", "AKE"), ("", ""), ("Knm", "nKm"), ("AKEn", "AnKE")]
-        {
+        for (letters, printed) in [
+            ("KEA", "AKE"),
+            ("Ex", "xE"),
+            ("KEg$lshzxetd", "AKE"),
+            ("", ""),
+            ("Knm", "nKm"),
+            ("AKEn", "AnKE"),
+        ] {
             let class = Class::parse(letters.as_bytes()).unwrap();
             assert_eq!(class.letters(), printed, "{letters}");
         }

@@ -69,6 +69,8 @@ pub enum Wait {
     Replicas,
     /// WAITAOF, likewise.
     AppendOnlyFile,
+    /// DEBUG SLEEP.
+    Sleep,
     /// The node is paused, or the world holds the request.
     Postponed,
     /// Its own script is still running.
@@ -86,13 +88,13 @@ pub struct Blocked {
     pub keys: Vec<Box<[u8]>>,
     /// Fires when the client has waited long enough.
     pub timer: TimerId,
-    /// CLIENT UNBLOCK has no power over it if not.
     pub timeout_reply: TimeoutReply,
 }
 
 /// The reply when nothing came in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutReply {
+    Ok,
     Null,
     NullArray,
     /// WAIT: the number of replicas that made it.

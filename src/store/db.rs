@@ -44,7 +44,12 @@ const NEVER: i64 = -1;
 
 impl Entry {
     fn new(value: Value, now: Now) -> Entry {
-        Entry { value, expires_at_ms: NEVER, timer: TimerId::NONE, used_at_s: (now.mono_us / 1_000_000) as u32 }
+        Entry {
+            value,
+            expires_at_ms: NEVER,
+            timer: TimerId::NONE,
+            used_at_s: (now.mono_us / 1_000_000) as u32,
+        }
     }
 
     /// When the key expires, as Unix time in ms.

@@ -12,19 +12,6 @@ pub enum Value {
     Hash(Hash),
 }
 
-/// Does the same with whatever type a value is of.
-macro_rules! each {
-    ($value:expr, $inner:ident => $body:expr) => {
-        match $value {
-            Value::String($inner) => $body,
-            Value::List($inner) => $body,
-            Value::Set($inner) => $body,
-            Value::SortedSet($inner) => $body,
-            Value::Hash($inner) => $body,
-        }
-    };
-}
-
 impl Value {
     /// The name that TYPE gives.
     pub fn type_name(&self) -> &'static str {
@@ -39,13 +26,28 @@ impl Value {
 
     /// The name that OBJECT ENCODING gives.
     pub fn encoding(&self) -> &'static str {
-        each!(self, value => value.encoding())
+        match self {
+            Value::String(value) => value.encoding(),
+            Value::List(value) => value.encoding(),
+            Value::Set(value) => value.encoding(),
+            Value::SortedSet(value) => value.encoding(),
+            Value::Hash(value) => value.encoding(),
+        }
     }
 
     /// An estimate, for MEMORY USAGE and INFO.
     pub fn memory_bytes(&self) -> usize {
         const ENTRY: usize = 64;
-        ENTRY + each!(self, value => value.memory_bytes())
+        ENTRY
+            + match self {
+                Value::String(value) => value.len(),
+                Value::List(value) => value.iter().map(|element| element.len() + 16).sum(),
+                Value::Set(value) => value.iter().map(|member| member.len() + 16).sum(),
+                Value::SortedSet(value) => value.iter().map(|(member, _)| member.len() + 24).sum(),
+                Value::Hash(value) => {
+                    value.iter().map(|field| field.name.len() + field.value.len() + 4).sum()
+                }
+            }
     }
 
     /// Whether a collection has lost its last element; strings may be empty.
@@ -62,9 +64,7 @@ impl Value {
     /// OBJECT REFCOUNT: Redis shares the integers below 10,000 among all keys.
     pub fn refcount(&self) -> i64 {
         match self {
-            Value::String(value) if value.is_int() && value.to_int().is_some_and(|n| (0..10_000).contains(&n)) => {
-                i32::MAX as i64
-            }
+            Value::String(StringValue::Int(0..10_000)) => i32::MAX as i64,
             _ => 1,
         }
     }
@@ -116,7 +116,7 @@ macro_rules! kind {
     };
 }
 
-kind!(StringValue, String, |_| StringValue::new_raw(b""));
+kind!(StringValue, String, |_| StringValue::text(b""));
 kind!(List, List, List::new);
 kind!(Set, Set, |_| Set::new());
 kind!(SortedSet, SortedSet, |_| SortedSet::new());

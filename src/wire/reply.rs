@@ -33,6 +33,12 @@ impl Reply {
         Reply { buf: Vec::new(), protocol, version }
     }
 
+    /// Takes the whole reply; an empty one of the same protocol stays.
+    pub fn take(&mut self) -> Reply {
+        let empty = Reply::new(self.protocol, self.version);
+        std::mem::replace(self, empty)
+    }
+
     pub fn as_bytes(&self) -> &[u8] {
         &self.buf
     }

@@ -272,7 +272,8 @@ mod tests {
 
     #[test]
     fn pipelined_and_inline_requests_mix() {
-        let requests = parse_all(b"PING\r\n*1\r\n$4\r\nPING\r\nset k \"a \\x41\\n\" 'b\\'c'\n\r\n*0\r\n").unwrap();
+        let requests =
+            parse_all(b"PING\r\n*1\r\n$4\r\nPING\r\nset k \"a \\x41\\n\" 'b\\'c'\n\r\n*0\r\n").unwrap();
         assert_eq!(requests.len(), 5);
         assert_eq!(requests[2], [&b"set"[..], b"k", b"a A\n", b"b'c"]);
         assert!(requests[3].is_empty() && requests[4].is_empty());

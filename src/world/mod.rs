@@ -45,8 +45,11 @@ impl World {
     pub fn new(options: WorldOptions) -> World {
         let mut rng = Rng::new(options.seed);
         let clock = Clock::new(options.clock, options.wall_start_ms);
-        let nodes =
-            options.nodes.into_iter().map(|config| Node::new(config, Rng::new(rng.next_u64()), clock.now())).collect();
+        let nodes = options
+            .nodes
+            .into_iter()
+            .map(|config| Node::new(config, Rng::new(rng.next_u64()), clock.now()))
+            .collect();
         World { nodes, clock, events: 0, sessions: Vec::new() }
     }
 

@@ -1,0 +1,2 @@
+use super::command::*;
+pub const COMMANDS: &[Command] = &[];
