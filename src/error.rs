@@ -86,6 +86,11 @@ pub fn unknown_subcommand(argv: &[&[u8]]) -> Error {
     Error::owned(text)
 }
 
+/// `ERR value is out of range, value must between MIN and MAX`.
+pub fn out_of_range(min: i64, max: i64) -> Error {
+    format!("ERR value is out of range, value must between {min} and {max}").into()
+}
+
 /// DEBUG has no rows for its subcommands, but the same error.
 pub fn unknown_debug_subcommand(argv: &[&[u8]]) -> Error {
     let word = argv.get(1).copied().unwrap_or_default();

@@ -421,8 +421,8 @@ fn hrandfield(ctx: &mut Ctx) -> Outcome {
         return random_field(ctx, key);
     };
     let count = num::parse_i64(count).ok_or(error::NOT_AN_INTEGER)?;
-    if !(-i64::MAX..=i64::MAX).contains(&count) {
-        return Err(error::OUT_OF_RANGE);
+    if count == i64::MIN {
+        return Err(error::out_of_range(-i64::MAX, i64::MAX));
     }
     let with_values = match &ctx.argv[3..] {
         [] => false,

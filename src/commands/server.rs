@@ -284,7 +284,7 @@ fn waitaof(ctx: &mut Ctx) -> Outcome {
     let local = num::parse_i64(ctx.argv[1]).filter(|n| (0..=1).contains(n));
     let local = match (local, num::parse_i64(ctx.argv[1])) {
         (Some(local), _) => local,
-        (None, Some(_)) => return Err(error::OUT_OF_RANGE_FROM_0_TO_1),
+        (None, Some(_)) => return Err(error::out_of_range(0, 1)),
         (None, None) => return Err(error::NOT_AN_INTEGER),
     };
     let replicas = match ctx.int(2)? {

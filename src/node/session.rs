@@ -227,7 +227,6 @@ impl Session {
 }
 
 /// All sessions of a node.
-#[derive(Default)]
 pub struct Sessions {
     places: Vec<Option<Box<Session>>>,
     free: Vec<u32>,
@@ -235,6 +234,19 @@ pub struct Sessions {
     len: usize,
     /// Sessions with output that the driver has not taken yet, in the order they got it.
     dirty: Vec<SessionId>,
+}
+
+impl Default for Sessions {
+    fn default() -> Sessions {
+        Sessions {
+            places: Vec::new(),
+            free: Vec::new(),
+            // Redis gives the first two numbers to the clients that scripts run as.
+            last_number: 2,
+            len: 0,
+            dirty: Vec::new(),
+        }
+    }
 }
 
 impl Sessions {

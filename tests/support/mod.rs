@@ -1,0 +1,8 @@
+//! What the integration tests share: servers to ask and a client to ask them with.
+
+// Each test binary uses its own part.
+#![allow(dead_code)]
+
+pub mod case;
+pub mod client;
+pub mod server;
