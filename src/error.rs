@@ -46,6 +46,11 @@ pub const INDEX_OUT_OF_RANGE: Error = Error::new("ERR index out of range");
 pub const NO_AUTH: Error = Error::new("NOAUTH Authentication required.");
 pub const BUSY: Error =
     Error::new("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+pub const NOT_BUSY: Error = Error::new("NOTBUSY No scripts in execution right now.");
+pub const UNKILLABLE: Error = Error::new(
+    "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script \
+     termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.",
+);
 pub const NO_SCRIPT: Error = Error::new("NOSCRIPT No matching script. Please use EVAL.");
 pub const BAD_DB: Error = Error::new("ERR DB index is out of range");
 pub const INVALID_CURSOR: Error = Error::new("ERR invalid cursor");

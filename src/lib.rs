@@ -9,6 +9,7 @@ pub mod net;
 pub mod node;
 pub mod num;
 pub mod rng;
+pub mod script;
 pub mod sim;
 pub mod store;
 pub mod version;

@@ -106,18 +106,18 @@ impl Server {
 
     /// Lets a script that was suspended go on. Until it counts as busy nobody else is served, as in Redis.
     fn run_script(self: &Rc<Server>, node: usize) {
-        let server = self.clone();
-        tokio::task::spawn_local(async move {
-            loop {
-                let (running, busy) = server.turn(None, |world| (world.run_slice(node), world.is_busy(node)));
-                if !running {
-                    return;
-                }
-                if busy {
-                    tokio::task::yield_now().await;
-                }
+        while self.turn(None, |world| world.run_slice(node)) {
+            if self.world.borrow().is_busy(node) {
+                tracing::warn!(node, "a script has been running for longer than busy-reply-threshold");
+                let server = self.clone();
+                tokio::task::spawn_local(async move {
+                    while server.turn(None, |world| world.run_slice(node)) {
+                        tokio::task::yield_now().await;
+                    }
+                });
+                return;
             }
-        });
+        }
     }
 }
 

@@ -31,6 +31,7 @@ impl Node {
     /// Runs one request of a client that is ready for it.
     pub fn execute(&mut self, id: SessionId, argv: &[&[u8]]) {
         let now_us = self.store.now.mono_us;
+        let was_running = self.scripts.is_running();
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.active_us = now_us;
         let mut reply = session.out.take();
@@ -41,6 +42,9 @@ impl Node {
             self.write_error(&mut reply, &error);
         }
         self.executing = None;
+        if self.scripts.is_running() && !was_running {
+            return self.hold_for_script(id, argv, reply, start);
+        }
         self.finish_reply(id, reply, start);
         self.serve_ready_keys();
     }
@@ -225,17 +229,23 @@ impl Node {
         outcome
     }
 
-    /// One command of a script.
-    pub fn call_from_script(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply, read_only: bool) {
+    /// One command of a script. Returns whether it was one that writes.
+    pub fn call_from_script(
+        &mut self,
+        id: SessionId,
+        argv: &[&[u8]],
+        reply: &mut Reply,
+        read_only: bool,
+    ) -> bool {
         let start = reply.len();
-        let outcome = match self.admit_from_script(argv, read_only) {
-            Ok(command) => self.call(id, command, argv, reply, Origin::Script),
-            Err(error) => Err(error),
-        };
+        let admitted = self.admit_from_script(argv, read_only);
+        let writes = admitted.as_ref().is_ok_and(|command| command.has(WRITE));
+        let outcome = admitted.and_then(|command| self.call(id, command, argv, reply, Origin::Script));
         if let Err(error) = outcome {
             reply.truncate(start);
             self.write_error(reply, &error);
         }
+        writes
     }
 
     fn admit_from_script(&mut self, argv: &[&[u8]], read_only: bool) -> Result<&'static Command, Error> {

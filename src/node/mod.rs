@@ -126,7 +126,6 @@ impl Node {
         self.unwatch(id);
         self.monitors.retain(|&monitor| monitor != id);
         self.sessions.remove(id);
-        self.scripts.client_left(id);
     }
 
     /// The client's bytes are no request: it gets the error and is closed.

@@ -136,10 +136,13 @@ impl World {
 
     /// Lets the script that is running on a node go on for a slice. False: none is running (any more).
     pub fn run_slice(&mut self, node: usize) -> bool {
-        if !self.nodes[node].scripts.is_running() {
-            return false;
-        }
-        self.begin(node).resume_script();
+        let Some((started, slices)) = self.nodes[node].scripts.progress() else { return false };
+        // On a clock that stands still a slice counts as a millisecond.
+        let ran_ms = match self.clock.mode() {
+            ClockMode::Manual => slices,
+            _ => self.clock.now().mono_ms() - started.mono_ms(),
+        };
+        self.begin(node).resume_script(ran_ms);
         self.nodes[node].scripts.is_running()
     }
 
