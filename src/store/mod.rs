@@ -4,11 +4,15 @@ pub mod hash;
 pub mod limits;
 pub mod list;
 mod packed;
+pub mod set;
 pub mod slab_map;
+pub mod sorted_set;
 pub mod string;
 
 pub use hash::Hash;
 pub use limits::Limits;
 pub use list::List;
+pub use set::Set;
 pub use slab_map::SlabMap;
+pub use sorted_set::SortedSet;
 pub use string::StringValue;
