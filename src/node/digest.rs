@@ -40,10 +40,10 @@ fn digest_value(value: &Value, sink: &mut dyn FnMut(&[u8])) {
     bytes(sink, value.type_name().as_bytes());
     match value {
         Value::String(string) => bytes(sink, &string.to_vec()),
-        Value::List(list) => list.iter().for_each(|element| bytes(sink, &element)),
-        Value::Set(set) => set.iter().for_each(|member| bytes(sink, &member)),
+        Value::List(list) => list.iter().for_each(|element| bytes(sink, element)),
+        Value::Set(set) => set.iter().for_each(|member| bytes(sink, &member.to_vec())),
         Value::SortedSet(set) => set.iter().for_each(|(member, score)| {
-            bytes(sink, &member);
+            bytes(sink, member);
             number(sink, score.to_bits() as i64);
         }),
         Value::Hash(hash) => hash.iter().for_each(|field| {

@@ -42,7 +42,7 @@ impl Value {
             + match self {
                 Value::String(value) => value.len(),
                 Value::List(value) => value.iter().map(|element| element.len() + 16).sum(),
-                Value::Set(value) => value.iter().map(|member| member.len() + 16).sum(),
+                Value::Set(value) => value.iter().map(|member| member.to_vec().len() + 16).sum(),
                 Value::SortedSet(value) => value.iter().map(|(member, _)| member.len() + 24).sum(),
                 Value::Hash(value) => {
                     value.iter().map(|field| field.name.len() + field.value.len() + 4).sum()
@@ -118,6 +118,6 @@ macro_rules! kind {
 
 kind!(StringValue, String, |_| StringValue::text(b""));
 kind!(List, List, List::new);
-kind!(Set, Set, |_| Set::new());
-kind!(SortedSet, SortedSet, |_| SortedSet::new());
+kind!(Set, Set, |_| Set::intset());
+kind!(SortedSet, SortedSet, |limits| SortedSet::for_members(0, 0, limits));
 kind!(Hash, Hash, |_| Hash::new());

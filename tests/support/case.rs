@@ -148,8 +148,11 @@ fn same(ours: &[u8], theirs: &[u8], how: Compare) -> bool {
             ours.len() == theirs.len() && ours.first() == theirs.first() && a == b
         }
         Compare::Nearly => {
-            let number = |bytes: &[u8]| String::from_utf8_lossy(bytes.trim_ascii()).trim_start_matches([':', '$']).parse::<i64>();
-            let parts = |bytes: &[u8]| if bytes.starts_with(b"*") { elements(bytes) } else { vec![bytes.to_vec()] };
+            let number = |bytes: &[u8]| {
+                String::from_utf8_lossy(bytes.trim_ascii()).trim_start_matches([':', '$']).parse::<i64>()
+            };
+            let parts =
+                |bytes: &[u8]| if bytes.starts_with(b"*") { elements(bytes) } else { vec![bytes.to_vec()] };
             let (a, b) = (parts(ours), parts(theirs));
             a.len() == b.len()
                 && a.iter().zip(&b).all(|(a, b)| match (number(a), number(b)) {
@@ -207,7 +210,8 @@ fn parse_step(line: &str) -> Option<Step> {
     };
     let first = line.split_ascii_whitespace().next()?;
     let name = |word: &str| word[..word.len() - 1].to_owned();
-    let is_name = |word: &str| word.len() > 1 && word[..word.len() - 1].bytes().all(|byte| byte.is_ascii_lowercase());
+    let is_name =
+        |word: &str| word.len() > 1 && word[..word.len() - 1].bytes().all(|byte| byte.is_ascii_lowercase());
     let rest = line[first.len()..].trim_start();
     if first.ends_with('<') && is_name(first) {
         return Some(Step::Receive { client: name(first), compare });
@@ -215,7 +219,8 @@ fn parse_step(line: &str) -> Option<Step> {
     if first.ends_with('>') && is_name(first) {
         return Some(Step::Send { client: name(first), argv: split_words(rest.as_bytes())? });
     }
-    let (client, rest) = if first.ends_with(':') && is_name(first) { (name(first), rest) } else { ("a".to_owned(), line) };
+    let (client, rest) =
+        if first.ends_with(':') && is_name(first) { (name(first), rest) } else { ("a".to_owned(), line) };
     if let Some(bytes) = rest.strip_prefix("raw ") {
         let quoted = format!("\"{bytes}\"");
         return Some(Step::Raw { client, bytes: split_words(quoted.as_bytes())?.pop()? });

@@ -18,7 +18,11 @@ impl Server {
     /// The binary under test, standing for a Redis release.
     pub fn redlatch(release: &str, args: &[&str]) -> Server {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_redlatch"));
-        Server::start(format!("redlatch --redis-version {release}"), program, &[&["--redis-version", release], args].concat())
+        Server::start(
+            format!("redlatch --redis-version {release}"),
+            program,
+            &[&["--redis-version", release], args].concat(),
+        )
     }
 
     /// A real redis-server of a release. `tests/install` puts them where they are looked for.
@@ -26,7 +30,8 @@ impl Server {
         let program =
             PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/oracles").join(format!("redis-{release}"));
         assert!(program.exists(), "{} is missing: run tests/install", program.display());
-        let quiet = ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes", "--bind", "127.0.0.1"];
+        let quiet =
+            ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes", "--bind", "127.0.0.1"];
         Server::start(format!("redis-server {release}"), program, &[&quiet[..], args].concat())
     }
 
@@ -41,7 +46,8 @@ impl Server {
             .unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut lines = BufReader::new(stdout).lines();
-        let ready = lines.by_ref().any(|line| line.is_ok_and(|line| line.contains("Ready to accept connections")));
+        let ready =
+            lines.by_ref().any(|line| line.is_ok_and(|line| line.contains("Ready to accept connections")));
         assert!(ready, "{name} did not become ready");
         // The pipe has to be emptied for as long as the server writes to it.
         std::thread::spawn(move || lines.for_each(drop));
