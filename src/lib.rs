@@ -1,6 +1,7 @@
 //! Redlatch: a Redis-protocol server in memory, made to test distributed locks.
 
 pub mod error;
+pub mod long_double;
 pub mod num;
 pub mod store;
 pub mod version;
