@@ -2,6 +2,7 @@
 
 pub mod error;
 pub mod num;
+pub mod script;
 pub mod version;
 pub mod wire;
 
