@@ -92,12 +92,16 @@ impl<'a> Ctx<'a> {
 
     /// The slot of a key that is alive, for a command that reads. Counts the hit or miss and marks the key as used.
     pub fn find(&mut self, key: &[u8]) -> Option<u32> {
+        let slot = self.peek(key)?;
+        self.mark_used(slot);
+        Some(slot)
+    }
+
+    /// [`find`](Self::find) that does not mark the key as used.
+    pub fn peek(&mut self, key: &[u8]) -> Option<u32> {
         let slot = self.find_quietly(key);
         match slot {
-            Some(slot) => {
-                self.node.stats.keyspace_hits += 1;
-                self.mark_used(slot);
-            }
+            Some(_) => self.node.stats.keyspace_hits += 1,
             None => {
                 self.node.stats.keyspace_misses += 1;
                 self.node.notify(Class::KEY_MISS, "keymiss", self.db, key);
@@ -278,8 +282,11 @@ impl<'a> Ctx<'a> {
         if count < 0 {
             return (0..count.unsigned_abs()).map(|_| self.node.rng.below(len)).collect();
         }
+        if count >= len as i64 {
+            return (0..len).collect();
+        }
         // The first places of a shuffle.
-        let count = (count as u64).min(len as u64) as usize;
+        let count = count as usize;
         let mut indexes: Vec<usize> = (0..len).collect();
         for at in 0..count {
             let other = at + self.node.rng.below(len - at);

@@ -381,9 +381,9 @@ fn hincrbyfloat(ctx: &mut Ctx) -> Outcome {
     let hash = ctx.edit_or_create::<Hash>(key)?;
     let old = match hash.get(field, now_ms) {
         Some(value) => LongDouble::parse(value).ok_or(NOT_A_FLOAT)?,
-        None => LongDouble::ZERO,
+        None => LongDouble::from(0),
     };
-    let sum = old.add(by);
+    let sum = old + by;
     if !sum.is_finite() {
         return Err(error::NAN_OR_INFINITY);
     }
@@ -397,7 +397,7 @@ fn hincrbyfloat(ctx: &mut Ctx) -> Outcome {
 fn hscan(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let extra = Extra { no_values: ctx.version() >= Version::V7_4, ..Extra::default() };
-    let options = ScanOptions::parse(ctx.argv[2], ctx.words(3), extra)?;
+    let options = ScanOptions::parse(ctx, 2, extra)?;
     let now_ms = ctx.now().wall_ms();
     let mut found: Vec<Box<[u8]>> = Vec::new();
     let mut next = 0;

@@ -1,6 +1,6 @@
 //! What SCAN, HSCAN, SSCAN and ZSCAN have in common: cursor and options.
 
-use super::ctx::{Ctx, Words};
+use super::ctx::Ctx;
 use crate::error::{self, Error};
 use crate::glob;
 use crate::num;
@@ -25,10 +25,11 @@ pub struct Extra {
 }
 
 impl<'a> ScanOptions<'a> {
-    /// Reads the cursor and the options behind it.
-    pub fn parse(cursor: &[u8], mut words: Words<'a>, extra: Extra) -> Result<ScanOptions<'a>, Error> {
+    /// Reads the cursor, which is the word at that index, and the options behind it.
+    pub fn parse(ctx: &Ctx<'a>, cursor: usize, extra: Extra) -> Result<ScanOptions<'a>, Error> {
+        let mut words = ctx.words(cursor + 1);
         let mut options = ScanOptions {
-            cursor: num::parse_cursor(cursor).ok_or(error::INVALID_CURSOR)?,
+            cursor: num::parse_cursor(ctx.argv[cursor], ctx.version()).ok_or(error::INVALID_CURSOR)?,
             count: 10,
             pattern: None,
             kind: None,

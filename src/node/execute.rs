@@ -40,51 +40,51 @@ impl Node {
         if let Err(error) = self.process(id, argv, &mut reply) {
             reply.truncate(start);
             self.write_error(&mut reply, &error);
+            self.settle_reply(id, &mut reply, start);
         }
         self.executing = None;
         if self.scripts.is_running() && !was_running {
             return self.hold_for_script(id, argv, reply, start);
         }
-        self.finish_reply(id, reply, start);
+        self.finish_reply(id, reply);
         self.serve_ready_keys();
     }
 
-    /// Gives a reply to its client: what the client does not want is dropped, its own messages follow.
-    pub(super) fn finish_reply(&mut self, id: SessionId, mut reply: Reply, start: usize) {
-        let pushes_first = self.config.version < Version::V7_2;
+    /// Gives a reply to its client, and behind it the messages that the client caused for itself.
+    pub(super) fn finish_reply(&mut self, id: SessionId, reply: Reply) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        match session.reply_mode {
-            ReplyMode::On => {}
-            ReplyMode::Off => reply.truncate(start),
-            ReplyMode::Skip => {
-                reply.truncate(start);
-                session.reply_mode = ReplyMode::On;
-            }
-            ReplyMode::SkipNext => session.reply_mode = ReplyMode::Skip,
-        }
+        session.reply_mode = match session.reply_mode {
+            ReplyMode::SkipNext => ReplyMode::Skip,
+            ReplyMode::Skip => ReplyMode::On,
+            mode => mode,
+        };
         // A HELLO has changed the protocol of `reply`; what others pushed meanwhile stands in `session.out`.
         let pushed = std::mem::replace(&mut session.out, reply);
         session.out.raw(pushed.as_bytes());
-        let own = std::mem::take(&mut session.own_pushes);
-        if pushes_first && !own.is_empty() {
-            let answer = session.out.as_bytes()[start..].to_vec();
-            session.out.truncate(start);
-            session.out.raw(&own);
-            session.out.raw(&answer);
-        } else {
-            session.out.raw(&own);
-        }
+        session.out.raw(&std::mem::take(&mut session.own_pushes));
         self.sessions.mark_dirty(id);
         self.limit_output(id);
+    }
+
+    /// What a command wrote behind `start` is dropped if its client wants no replies. Before 7.2 messages to oneself
+    /// come before the reply of the command that sent them.
+    fn settle_reply(&mut self, id: SessionId, reply: &mut Reply, start: usize) {
+        let pushes_first = self.config.version < Version::V7_2;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if matches!(session.reply_mode, ReplyMode::Off | ReplyMode::Skip) {
+            reply.truncate(start);
+        }
+        if pushes_first && !session.own_pushes.is_empty() {
+            reply.insert(start, &std::mem::take(&mut session.own_pushes));
+        }
     }
 
     /// Writes to a client outside of a request of its own.
     pub fn write_reply(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let mut reply = session.out.take();
-        let start = reply.len();
         write(&mut reply);
-        self.finish_reply(id, reply, start);
+        self.finish_reply(id, reply);
     }
 
     /// Runs a blocked client's request again. True: it still has to wait.
@@ -109,7 +109,7 @@ impl Node {
                 session.out = reply;
             }
         } else {
-            self.finish_reply(id, reply, start);
+            self.finish_reply(id, reply);
         }
         waits
     }
@@ -215,8 +215,13 @@ impl Node {
         }
         self.stats.commands_processed += 1;
         self.stats.count_call(command);
+        let start = reply.len();
         let mut ctx = Ctx::new(self, id, command, argv, reply, origin);
         let outcome = (command.run)(&mut ctx);
+        // The commands that EXEC ran have settled theirs one by one; a script's replies go to the script.
+        if origin != Origin::Script && command.name != "exec" {
+            self.settle_reply(id, reply, start);
+        }
         if outcome.is_err() {
             self.stats.count_failure(command);
         }

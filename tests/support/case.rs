@@ -222,7 +222,7 @@ fn parse_step(line: &str) -> Option<Step> {
     let (client, rest) =
         if first.ends_with(':') && is_name(first) { (name(first), rest) } else { ("a".to_owned(), line) };
     if let Some(bytes) = rest.strip_prefix("raw ") {
-        let quoted = format!("\"{bytes}\"");
+        let quoted = format!("\"{}\"", bytes.replace('"', "\\\""));
         return Some(Step::Raw { client, bytes: split_words(quoted.as_bytes())?.pop()? });
     }
     Some(Step::Call { client, argv: split_words(rest.as_bytes())?, compare })

@@ -1,0 +1,169 @@
+//! Compiling: text only, and each chunk gets the environment it may have.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::{ptr, slice};
+
+use mlua::ffi::{self, lua_State};
+
+use super::machine::Shared;
+
+/// Compiles `text` and leaves the function, or the message, on top. Returns Lua's status.
+///
+/// # Safety
+/// `state` is live, with room for two values.
+pub(super) unsafe fn load_text(state: *mut lua_State, text: &[u8], name: &CStr) -> c_int {
+    let mut source = Source { blank_given: false, rest: text };
+    // SAFETY: `source` outlives the call, and `lua_load` does not raise.
+    unsafe {
+        let status = ffi::lua_load(state, read_text, (&raw mut source).cast(), name.as_ptr());
+        if status == 0 {
+            set_environment(state);
+        }
+        status
+    }
+}
+
+/// What is left to read. A blank goes first: Lua takes a text that starts with ESC for byte code, and byte code can do
+/// anything, so it has to be read (and refused) as text.
+struct Source<'a> {
+    blank_given: bool,
+    rest: &'a [u8],
+}
+
+unsafe extern "C-unwind" fn read_text(_: *mut lua_State, data: *mut c_void, size: *mut usize) -> *const c_char {
+    // SAFETY: `data` is the `Source` that `load_text` gave to `lua_load`.
+    unsafe {
+        let source = &mut *data.cast::<Source>();
+        let piece = if source.blank_given { std::mem::take(&mut source.rest) } else { b" " };
+        source.blank_given = true;
+        *size = piece.len();
+        if piece.is_empty() { ptr::null() } else { piece.as_ptr().cast() }
+    }
+}
+
+/// Reads pieces from the Lua function at 1 (the reader behind `load`); keeps the current piece at 3.
+///
+/// # Safety
+/// Only `lua_load` calls it, with `data` pointing to a bool.
+pub(super) unsafe extern "C-unwind" fn read_from_function(state: *mut lua_State, data: *mut c_void, size: *mut usize) -> *const c_char {
+    // SAFETY: by contract. No frame that is jumped over owns anything.
+    unsafe {
+        let blank_given = &mut *data.cast::<bool>();
+        if !*blank_given {
+            *blank_given = true;
+            *size = 1;
+            return c" ".as_ptr();
+        }
+        ffi::luaL_checkstack(state, 2, c"too many nested functions".as_ptr());
+        ffi::lua_pushvalue(state, 1);
+        ffi::lua_call(state, 0, 1);
+        if ffi::lua_isnil(state, -1) != 0 {
+            *size = 0;
+            return ptr::null();
+        }
+        if ffi::lua_isstring(state, -1) == 0 {
+            ffi::luaL_error(state, c"reader function must return a string".as_ptr());
+        }
+        ffi::lua_replace(state, 3);
+        ffi::lua_tolstring(state, 3, size)
+    }
+}
+
+/// Gives the function on top its environment: the plain table of globals, whose entries it finds at once, or, if it
+/// assigns to globals anywhere, the guarded one that refuses that.
+///
+/// # Safety
+/// A Lua function is on top; there is room for one value.
+pub(super) unsafe fn set_environment(state: *mut lua_State) {
+    unsafe {
+        let shared = Shared::of(state);
+        let guarded = assigns_globals(state);
+        ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, shared.environment(guarded));
+        ffi::lua_setfenv(state, -2);
+    }
+}
+
+unsafe fn assigns_globals(state: *mut lua_State) -> bool {
+    let mut code: Vec<u8> = Vec::new();
+    // SAFETY: `lua_dump` calls `append` alone, allocates nothing and does not raise.
+    unsafe { ffi::lua_dump_(state, append, (&raw mut code).cast()) };
+    let mut dump = Dump { bytes: &code[HEADER.min(code.len())..] };
+    // An unreadable dump counts as one that assigns: the guarded environment is right for every chunk.
+    dump.function_assigns_globals().unwrap_or(true)
+}
+
+unsafe extern "C-unwind" fn append(_: *mut lua_State, piece: *const c_void, size: usize, data: *mut c_void) -> c_int {
+    // SAFETY: `lua_dump` passes on the vector of `assigns_globals` and a readable piece.
+    unsafe { (*data.cast::<Vec<u8>>()).extend_from_slice(slice::from_raw_parts(piece.cast(), size)) };
+    0
+}
+
+/// Signature, version, and the sizes of this platform's types.
+const HEADER: usize = 12;
+const OP_SETGLOBAL: u8 = 7;
+const OPCODE_MASK: u8 = 0x3f;
+
+/// A reader of Lua 5.1's dump format, as this platform writes it.
+struct Dump<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Dump<'a> {
+    fn take(&mut self, n: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.bytes.split_at_checked(n)?;
+        self.bytes = rest;
+        Some(taken)
+    }
+
+    fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|b| b[0])
+    }
+
+    fn int(&mut self) -> Option<usize> {
+        let bytes = self.take(size_of::<c_int>())?.try_into().ok()?;
+        usize::try_from(c_int::from_ne_bytes(bytes)).ok()
+    }
+
+    fn string(&mut self) -> Option<()> {
+        let bytes = self.take(size_of::<usize>())?.try_into().ok()?;
+        self.take(usize::from_ne_bytes(bytes)).map(|_| ())
+    }
+
+    fn function_assigns_globals(&mut self) -> Option<bool> {
+        self.string()?;
+        self.int()?;
+        self.int()?;
+        self.take(4)?;
+        let instructions = self.int()?;
+        let code = self.take(instructions.checked_mul(4)?)?;
+        let opcode_byte = if cfg!(target_endian = "little") { 0 } else { 3 };
+        let mut assigns = code.chunks_exact(4).any(|word| word[opcode_byte] & OPCODE_MASK == OP_SETGLOBAL);
+        for _ in 0..self.int()? {
+            match self.byte()? {
+                0 => {}
+                1 => drop(self.byte()?),
+                3 => drop(self.take(size_of::<f64>())?),
+                _ => self.string()?,
+            }
+        }
+        for _ in 0..self.int()? {
+            assigns |= self.function_assigns_globals()?;
+        }
+        self.skip_debug_information()?;
+        Some(assigns)
+    }
+
+    fn skip_debug_information(&mut self) -> Option<()> {
+        let lines = self.int()?;
+        self.take(lines.checked_mul(size_of::<c_int>())?)?;
+        for _ in 0..self.int()? {
+            self.string()?;
+            self.int()?;
+            self.int()?;
+        }
+        for _ in 0..self.int()? {
+            self.string()?;
+        }
+        Some(())
+    }
+}

@@ -1,0 +1,486 @@
+//! The Lua state, the native stack its scripts run on, and what its functions need to reach.
+
+use std::any::Any;
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, c_int, c_void};
+use std::panic::resume_unwind;
+use std::ptr::{self, NonNull};
+use std::{mem, slice};
+
+use corosensei::stack::DefaultStack;
+use corosensei::{Coroutine, CoroutineResult, Yielder};
+use mlua::ffi::{self, lua_State};
+
+use super::stack::{Function, Stack};
+use super::{chunk, guard, memory};
+use crate::script::{Host, random::Random};
+use crate::version::Version;
+use crate::wire::reply::{Protocol, Reply};
+
+/// Native stack of a script, in bytes. Lua nests at most 200 C calls, and a pattern match recurses within one of them;
+/// the deepest such nest takes a few hundred KiB. The pages are only reserved until they are used.
+const NATIVE_STACK: usize = 2 << 20;
+
+/// Why the script's native stack handed control back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::script) enum Signal {
+    Finished,
+    /// The slice of instructions is used up.
+    Slice,
+    /// A library function or the host panicked.
+    Panicked,
+}
+
+/// What a machine is made with.
+pub(in crate::script) struct Setup {
+    pub version: Version,
+    /// How many VM instructions run between two suspensions.
+    pub slice: u32,
+    /// The most bytes the state may hold while a script runs.
+    pub memory_limit: usize,
+    /// Builds the global table, which is at 1, and leaves the guarded view of it on top.
+    pub globals: Function,
+    /// The function that every error of a script passes through: error value in, error value out.
+    pub on_error: Function,
+    /// Turns the outcome of a script, on top of the stack, into its reply. True stands for an error.
+    pub finish: fn(&mut Stack, bool, &mut Reply),
+}
+
+/// A compiled chunk, as a key of Lua's registry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::script) struct Loaded(c_int);
+
+/// What the functions of one machine share. Lua's allocator carries the pointer to it, so that every function finds it.
+#[repr(C)]
+pub(in crate::script) struct Shared {
+    pub(super) memory: memory::Memory,
+    pub version: Version,
+    pub protocol: Cell<Protocol>,
+    pub random: RefCell<Random>,
+    /// Holds the reply of the command that a script is calling.
+    pub scratch: RefCell<Reply>,
+    /// Numbers among the arguments of such a call, as text.
+    pub digits: RefCell<Vec<u8>>,
+    /// What error texts call the running script: its SHA-1.
+    pub name: RefCell<Vec<u8>>,
+    /// How many values `os.clock` has given to the running script.
+    pub clock_reads: Cell<u64>,
+    /// How many slices the running script has used up.
+    pub slices: Cell<u64>,
+    /// Coroutines resumed since the last pause for them.
+    pub(super) resumes: Cell<u32>,
+    slice: c_int,
+    finish: fn(&mut Stack, bool, &mut Reply),
+    host: Cell<Option<NonNull<dyn Host>>>,
+    reply: Cell<Option<NonNull<Reply>>>,
+    yielder: Cell<*const Yielder<(), Signal>>,
+    panic: Cell<Option<Box<dyn Any + Send>>>,
+    main: Cell<*mut lua_State>,
+    /// The Lua thread that scripts run on; the main one only owns it.
+    pub(super) thread: Cell<*mut lua_State>,
+    /// The Lua thread whose hook suspended last: a coroutine of the script's own, perhaps.
+    suspended: Cell<*mut lua_State>,
+    plain_globals: Cell<c_int>,
+    guarded_globals: Cell<c_int>,
+    pub(super) proxies: RefCell<guard::Proxies>,
+    object_numbers: Cell<c_int>,
+    last_object_number: Cell<u64>,
+}
+
+impl Shared {
+    /// # Safety
+    /// `state` belongs to a [`Machine`].
+    pub(super) unsafe fn of<'a>(state: *mut lua_State) -> &'a Shared {
+        // SAFETY: the allocator's pointer is the `Shared` that the machine was made with; it outlives the state.
+        unsafe {
+            let mut shared: *mut c_void = ptr::null_mut();
+            ffi::lua_getallocf(state, &mut shared);
+            &*(shared as *const Shared)
+        }
+    }
+
+    /// Runs `use_host` with the host of this slice.
+    pub fn with_host<R>(&self, use_host: impl FnOnce(&mut dyn Host) -> R) -> R {
+        let host = self.host.take().expect("a host while a script runs, and one call at a time");
+        // SAFETY: `Machine::drive` stored it for the length of the slice; it is taken out while in use.
+        let result = use_host(unsafe { &mut *host.as_ptr() });
+        self.host.set(Some(host));
+        result
+    }
+
+    /// Registry key of the table that numbers objects, and forgets those that nobody else holds.
+    ///
+    /// # Safety
+    /// `state` is in a place where nothing raises, with room for three values.
+    pub(super) unsafe fn object_numbers(&self, state: *mut lua_State) -> c_int {
+        if self.object_numbers.get() == ffi::LUA_REFNIL {
+            unsafe {
+                ffi::lua_createtable(state, 0, 0);
+                ffi::lua_createtable(state, 0, 1);
+                ffi::lua_pushstring_(state, c"k".as_ptr());
+                ffi::lua_setfield(state, -2, c"__mode".as_ptr());
+                ffi::lua_setmetatable(state, -2);
+                self.object_numbers.set(ffi::luaL_ref(state, ffi::LUA_REGISTRYINDEX));
+            }
+        }
+        self.object_numbers.get()
+    }
+
+    pub(super) fn next_object_number(&self) -> u64 {
+        self.last_object_number.set(self.last_object_number.get() + 1);
+        self.last_object_number.get()
+    }
+
+    pub(super) fn environment(&self, guarded: bool) -> c_int {
+        if guarded { self.guarded_globals.get() } else { self.plain_globals.get() }
+    }
+
+    /// Hands control to the driver. Returns when it resumes.
+    pub(super) fn suspend(&self, signal: Signal) {
+        // SAFETY: `serve` stored its yielder, and Lua runs nowhere else.
+        unsafe { (*self.yielder.get()).suspend(signal) };
+    }
+
+    /// Gives the panic to the driver, which never comes back to this stack.
+    pub(super) fn leave_with_panic(&self, payload: Box<dyn Any + Send>) {
+        self.panic.set(Some(payload));
+        self.suspend(Signal::Panicked);
+        unreachable!("an abandoned stack is not resumed");
+    }
+}
+
+/// One Lua state with everything around it.
+pub(in crate::script) struct Machine {
+    shared: NonNull<Shared>,
+    /// None only while it is being replaced.
+    native: Option<Coroutine<(), Signal, (), DefaultStack>>,
+    thread_reference: c_int,
+    suspended: bool,
+    /// The size, in bytes, at which all garbage is collected after a script.
+    collect_at: usize,
+}
+
+// SAFETY: everything that the pointers reach is owned by the machine, a suspended native stack holds frames of Lua and of this module
+// only, and neither keeps anything that belongs to an OS thread.
+unsafe impl Send for Machine {}
+
+/// What stands at the bottom of the script thread's stack for good.
+const ON_ERROR: c_int = 1;
+const KEYS: c_int = 2;
+const ARGV: c_int = 3;
+const GLOBALS: c_int = 4;
+
+impl Machine {
+    pub fn new(setup: Setup) -> Machine {
+        let shared = Box::new(Shared {
+            memory: memory::Memory::default(),
+            version: setup.version,
+            protocol: Cell::default(),
+            random: RefCell::default(),
+            scratch: RefCell::new(Reply::new(Protocol::Resp2, setup.version)),
+            digits: RefCell::default(),
+            name: RefCell::default(),
+            clock_reads: Cell::default(),
+            slices: Cell::default(),
+            resumes: Cell::default(),
+            slice: setup.slice.min(c_int::MAX as u32) as c_int,
+            finish: setup.finish,
+            host: Cell::new(None),
+            reply: Cell::new(None),
+            yielder: Cell::new(ptr::null()),
+            panic: Cell::default(),
+            main: Cell::new(ptr::null_mut()),
+            thread: Cell::new(ptr::null_mut()),
+            suspended: Cell::new(ptr::null_mut()),
+            plain_globals: Cell::new(ffi::LUA_REFNIL),
+            guarded_globals: Cell::new(ffi::LUA_REFNIL),
+            proxies: RefCell::default(),
+            object_numbers: Cell::new(ffi::LUA_REFNIL),
+            last_object_number: Cell::default(),
+        });
+        shared.memory.limit.set(setup.memory_limit);
+        let shared = NonNull::from(Box::leak(shared));
+        // SAFETY: the pointer stays valid until `drop` has closed the state.
+        let main = unsafe { ffi::lua_newstate(memory::allocate, shared.as_ptr().cast()) };
+        assert!(!main.is_null(), "a new Lua state");
+        let mut machine = Machine { shared, native: None, thread_reference: ffi::LUA_REFNIL, suspended: false, collect_at: GROWTH };
+        machine.shared().main.set(main);
+        // SAFETY: the state is fresh; with the memory limit off nothing here raises.
+        unsafe { machine.set_up(main, &setup) };
+        machine.begin_thread(DefaultStack::new(NATIVE_STACK).expect("memory for a script's native stack"));
+        machine
+    }
+
+    fn shared(&self) -> &Shared {
+        // SAFETY: leaked in `new`, freed in `drop`.
+        unsafe { self.shared.as_ref() }
+    }
+
+    unsafe fn set_up(&self, main: *mut lua_State, setup: &Setup) {
+        let shared = self.shared();
+        // SAFETY: by the caller.
+        unsafe {
+            guard::open_libraries(main);
+            ffi::lua_pushvalue(main, ffi::LUA_GLOBALSINDEX);
+            let mut stack = Stack::running(main, shared);
+            assert!((setup.globals)(&mut stack).is_ok(), "the globals are set up without an error");
+            shared.guarded_globals.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
+            ffi::lua_settop(main, 1);
+            shared.plain_globals.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
+            let mut stack = Stack::running(main, shared);
+            stack.push_function(setup.on_error);
+            stack.push_bytes(b"KEYS");
+            stack.push_bytes(b"ARGV");
+            stack.push_copy_of_globals();
+            // Held by nobody's hand but the registry's, and never touched.
+            ffi::lua_newuserdata(main, BALLAST);
+            ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
+        }
+    }
+
+    /// A fresh Lua thread on a native stack that nothing runs on.
+    fn begin_thread(&mut self, native: DefaultStack) {
+        let shared = self.shared;
+        let main = self.shared().main.get();
+        // SAFETY: main's stack holds the four values of the thread's bottom; room for them is within LUA_MINSTACK.
+        unsafe {
+            let thread = ffi::lua_newthread(main);
+            ffi::luaL_unref(main, ffi::LUA_REGISTRYINDEX, self.thread_reference);
+            self.thread_reference = ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
+            for index in ON_ERROR..=GLOBALS {
+                ffi::lua_pushvalue(main, index);
+            }
+            ffi::lua_xmove(main, thread, GLOBALS);
+            self.shared().thread.set(thread);
+        }
+        self.native = Some(Coroutine::with_stack(native, move |yielder, ()| {
+            // SAFETY: the machine frees `Shared` only after it has given this stack up.
+            serve(yielder, unsafe { shared.as_ref() })
+        }));
+        self.suspended = false;
+    }
+
+    /// Compiles `text`; the error is Lua's message.
+    pub fn compile(&mut self, text: &[u8], name: &CStr) -> Result<Loaded, Vec<u8>> {
+        let main = self.shared().main.get();
+        // SAFETY: main's stack is at its bottom of four values, and the memory limit is off between slices.
+        unsafe {
+            if chunk::load_text(main, text, name) == 0 {
+                return Ok(Loaded(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX)));
+            }
+            let mut stack = Stack::running(main, self.shared());
+            let message = stack.text(-1).unwrap_or_default().to_vec();
+            stack.pop(1);
+            Err(message)
+        }
+    }
+
+    /// Lets go of a compiled chunk.
+    pub fn forget(&mut self, loaded: Loaded) {
+        unsafe { ffi::luaL_unref(self.shared().main.get(), ffi::LUA_REGISTRYINDEX, loaded.0) };
+    }
+
+    /// Runs a chunk until it ends or has used up its slice. `name` is what error texts call it.
+    pub fn start(
+        &mut self,
+        chunk: Loaded,
+        name: &[u8],
+        keys: &[&[u8]],
+        argv: &[&[u8]],
+        host: &mut dyn Host,
+        reply: &mut Reply,
+    ) -> Signal {
+        assert!(!self.suspended, "one script at a time");
+        let shared = self.shared();
+        shared.protocol.set(Protocol::Resp2);
+        shared.slices.set(0);
+        shared.clock_reads.set(0);
+        shared.resumes.set(0);
+        shared.random.borrow_mut().seed(0);
+        {
+            let mut running = shared.name.borrow_mut();
+            running.clear();
+            running.extend_from_slice(name);
+        }
+        let thread = shared.thread.get();
+        // SAFETY: nothing runs on the thread, its stack has room for LUA_MINSTACK values, and the memory limit is off.
+        unsafe {
+            set_list(thread, KEYS, keys);
+            set_list(thread, ARGV, argv);
+            ffi::lua_sethook(thread, Some(on_count), ffi::LUA_MASKCOUNT, shared.slice);
+            ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, chunk.0);
+        }
+        self.drive(host, reply)
+    }
+
+    /// Goes on with the suspended script.
+    pub fn resume(&mut self, host: &mut dyn Host, reply: &mut Reply) -> Signal {
+        assert!(self.suspended, "a suspended script");
+        self.drive(host, reply)
+    }
+
+    pub fn is_suspended(&self) -> bool {
+        self.suspended
+    }
+
+    fn drive(&mut self, host: &mut dyn Host, reply: &mut Reply) -> Signal {
+        let shared = self.shared;
+        // SAFETY: `Shared` lives as long as the machine. The two pointers are taken out below, before their borrows end;
+        // the transmute only forgets the host's lifetime.
+        let shared = unsafe {
+            let shared = shared.as_ref();
+            shared.host.set(Some(mem::transmute::<NonNull<dyn Host + '_>, NonNull<dyn Host>>(NonNull::from(host))));
+            shared.reply.set(Some(NonNull::from(reply)));
+            shared
+        };
+        let native = self.native.as_mut().expect("a native stack");
+        let CoroutineResult::Yield(signal) = native.resume(()) else { unreachable!("`serve` does not return") };
+        shared.host.set(None);
+        shared.reply.set(None);
+        self.suspended = signal == Signal::Slice;
+        match signal {
+            Signal::Slice => {}
+            Signal::Finished => self.collect_after_large_scripts(),
+            Signal::Panicked => {
+                self.abandon();
+                if let Some(payload) = self.shared().panic.take() {
+                    resume_unwind(payload);
+                }
+            }
+        }
+        signal
+    }
+
+    /// Gives up the suspended script without a trace: no error is raised in it, so nothing in it can catch one.
+    pub fn abandon(&mut self) {
+        let Some(mut native) = self.native.take() else { return };
+        // SAFETY: the stack is suspended in the hook or below a trampoline whose function has unwound (see the module's
+        // rules): no frame on it has anything to drop.
+        unsafe { native.force_reset() };
+        self.begin_thread(native.into_stack());
+        self.collect();
+    }
+
+    /// Where the suspended script stands: source and line of the innermost Lua function.
+    pub fn place(&self) -> Option<(Vec<u8>, i32)> {
+        let state = self.shared().suspended.get();
+        if !self.suspended || state.is_null() {
+            return None;
+        }
+        // SAFETY: the script is suspended in its hook, where its call stack may be read.
+        unsafe { guard::place(state, 0) }
+    }
+
+    fn collect(&mut self) {
+        unsafe { ffi::lua_gc(self.shared().main.get(), ffi::LUA_GCCOLLECT, 0) };
+        self.collect_at = self.shared().memory.used.get() + GROWTH;
+    }
+
+    /// One script's garbage must not be the next one's lack of memory.
+    fn collect_after_large_scripts(&mut self) {
+        if self.shared().memory.used.get() > self.collect_at {
+            self.collect();
+        }
+    }
+
+    #[cfg(test)]
+    pub fn memory_used(&self) -> usize {
+        self.shared().memory.used.get()
+    }
+}
+
+/// Bytes that the state holds for nothing. Lua collects when the state has doubled, and what really lives in it is small: without
+/// ballast it would go over all of it every few hundred scripts.
+const BALLAST: usize = 2 << 20;
+
+/// How much the state may grow between two scripts before all garbage is collected, in bytes.
+const GROWTH: usize = 32 << 20;
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        if let Some(mut native) = self.native.take() {
+            // SAFETY: as in `abandon`; `serve` itself has nothing to drop either.
+            unsafe { native.force_reset() };
+        }
+        // SAFETY: nothing runs in the state, and after it is closed nobody points to `Shared`.
+        unsafe {
+            ffi::lua_close(self.shared().main.get());
+            drop(Box::from_raw(self.shared.as_ptr()));
+        }
+    }
+}
+
+impl Stack<'_> {
+    fn push_copy_of_globals(&mut self) {
+        let globals = self.shared.environment(false);
+        // SAFETY: one of the four values that a fresh stack has room for.
+        unsafe { ffi::lua_rawgeti_(self.state(), ffi::LUA_REGISTRYINDEX, globals) };
+        self.note_pushed();
+    }
+}
+
+/// Sets the global that `name` (a position) names to a fresh list.
+unsafe fn set_list(thread: *mut lua_State, name: c_int, items: &[&[u8]]) {
+    unsafe {
+        ffi::lua_pushvalue(thread, name);
+        ffi::lua_createtable(thread, items.len() as c_int, 0);
+        for (i, item) in items.iter().enumerate() {
+            ffi::lua_pushlstring_(thread, item.as_ptr().cast(), item.len());
+            ffi::lua_rawseti_(thread, -2, i as c_int + 1);
+        }
+        ffi::lua_rawset(thread, GLOBALS);
+    }
+}
+
+/// Runs one script after the other, for ever. The function to call is on top of the thread's stack whenever control comes here.
+fn serve(yielder: &Yielder<(), Signal>, shared: &Shared) {
+    shared.yielder.set(yielder);
+    let thread = shared.thread.get();
+    loop {
+        // SAFETY: see above; `lua_pcall` catches whatever is raised.
+        let failed = unsafe {
+            shared.memory.enforced.set(true);
+            let status = ffi::lua_pcall(thread, 0, 1, ON_ERROR);
+            shared.memory.enforced.set(false);
+            status != 0
+        };
+        if let Some(mut reply) = shared.reply.get() {
+            // SAFETY: the reply is that of the current slice. No call into Lua raises here.
+            unsafe {
+                let mut stack = Stack::running(thread, shared);
+                (shared.finish)(&mut stack, failed, reply.as_mut());
+                ffi::lua_settop(thread, GLOBALS);
+            }
+        }
+        yielder.suspend(Signal::Finished);
+    }
+}
+
+unsafe extern "C-unwind" fn on_count(state: *mut lua_State, _: *mut ffi::lua_Debug) {
+    // SAFETY: Lua calls the hook between two instructions of a script, on the script's native stack.
+    unsafe { pause(state) };
+}
+
+/// Suspends at the end of a slice.
+///
+/// # Safety
+/// The script's native stack is running, and no frame on it has anything to drop.
+pub(super) unsafe fn pause(state: *mut lua_State) {
+    let shared = unsafe { Shared::of(state) };
+    shared.slices.set(shared.slices.get() + 1);
+    shared.suspended.set(state);
+    let enforced = shared.memory.enforced.replace(false);
+    shared.suspend(Signal::Slice);
+    shared.memory.enforced.set(enforced);
+}
+
+/// The bytes of a C string.
+///
+/// # Safety
+/// `text` is null or a NUL-terminated string that outlives the result's use.
+pub(super) unsafe fn c_bytes<'a>(text: *const std::ffi::c_char) -> &'a [u8] {
+    if text.is_null() {
+        return b"";
+    }
+    unsafe { slice::from_raw_parts(text.cast(), CStr::from_ptr(text).to_bytes().len()) }
+}

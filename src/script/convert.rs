@@ -1,0 +1,346 @@
+//! Replies to Lua values and back.
+
+use super::bridge::{Kind, Raised, Stack};
+use crate::num;
+use crate::wire::reply::{Protocol, Reply};
+
+const STACK_LIMIT: &[u8] = b"reached lua stack limit";
+
+/// Pushes the Lua form of the reply at the start of `wire`, and moves `wire` past it.
+pub(super) fn push_reply(lua: &mut Stack, wire: &mut &[u8]) -> Raised<()> {
+    let Some((kind, line)) = take_line(wire) else {
+        debug_assert!(false, "a complete reply");
+        lua.push_nil();
+        return Ok(());
+    };
+    match kind {
+        b':' => lua.push_number(num::parse_i64(line).unwrap_or(0) as f64),
+        b'$' => match length(line) {
+            Some(len) => lua.push_bytes(take_bulk(wire, len)),
+            None => lua.push_boolean(false),
+        },
+        b'+' => push_single(lua, b"ok", |lua| lua.push_bytes(line)),
+        b'-' => push_error_reply(lua, line),
+        b'*' | b'>' => match length(line) {
+            Some(len) => return push_list(lua, wire, len),
+            None => lua.push_boolean(false),
+        },
+        b'%' => return push_map(lua, wire, length(line).unwrap_or(0)),
+        b'~' => return push_set(lua, wire, length(line).unwrap_or(0)),
+        b'_' => lua.push_nil(),
+        b'#' => lua.push_boolean(line == b"t"),
+        b',' => push_single(lua, b"double", |lua| lua.push_number(read_double(line))),
+        b'(' => push_single(lua, b"big_number", |lua| lua.push_bytes(line)),
+        b'=' => push_verbatim(lua, take_bulk(wire, length(line).unwrap_or(0))),
+        _ => lua.push_nil(),
+    }
+    Ok(())
+}
+
+/// The type byte and the rest of the first line.
+fn take_line<'a>(wire: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
+    let end = memchr::memchr(b'\r', wire)?;
+    let (line, rest) = wire.split_at(end);
+    *wire = rest.get(2..)?;
+    line.split_first().map(|(&kind, line)| (kind, line))
+}
+
+fn length(line: &[u8]) -> Option<usize> {
+    // Nearly every length has one digit.
+    match line {
+        [digit @ b'0'..=b'9'] => Some((digit - b'0') as usize),
+        _ => num::parse_i64(line).and_then(|n| usize::try_from(n).ok()),
+    }
+}
+
+fn take_bulk<'a>(wire: &mut &'a [u8], len: usize) -> &'a [u8] {
+    let (bytes, rest) = wire.split_at(len.min(wire.len()));
+    *wire = rest.get(2..).unwrap_or_default();
+    bytes
+}
+
+fn read_double(line: &[u8]) -> f64 {
+    match line {
+        b"nan" => f64::NAN,
+        b"-nan" => -f64::NAN,
+        _ => num::parse_f64(line).unwrap_or(0.0),
+    }
+}
+
+/// Pushes a table with one entry.
+fn push_single(lua: &mut Stack, key: &[u8], push: impl FnOnce(&mut Stack)) {
+    lua.push_table(0, 1);
+    push(lua);
+    lua.raw_set_field(-2, key);
+}
+
+fn push_list(lua: &mut Stack, wire: &mut &[u8], len: usize) -> Raised<()> {
+    room(lua)?;
+    lua.push_table(len.min(wire.len()) as i32, 0);
+    for i in 1..=len {
+        push_reply(lua, wire)?;
+        lua.raw_set_at(-2, i as i32);
+    }
+    Ok(())
+}
+
+fn push_map(lua: &mut Stack, wire: &mut &[u8], pairs: usize) -> Raised<()> {
+    room(lua)?;
+    lua.push_table(0, 1);
+    lua.push_table(0, pairs.min(wire.len()) as i32);
+    for _ in 0..pairs {
+        push_reply(lua, wire)?;
+        push_reply(lua, wire)?;
+        set_entry(lua);
+    }
+    lua.raw_set_field(-2, b"map");
+    Ok(())
+}
+
+fn push_set(lua: &mut Stack, wire: &mut &[u8], len: usize) -> Raised<()> {
+    room(lua)?;
+    lua.push_table(0, 1);
+    lua.push_table(0, len.min(wire.len()) as i32);
+    for _ in 0..len {
+        push_reply(lua, wire)?;
+        lua.push_boolean(true);
+        set_entry(lua);
+    }
+    lua.raw_set_field(-2, b"set");
+    Ok(())
+}
+
+/// Sets the entry of the table at -3, unless no table can have its key.
+fn set_entry(lua: &mut Stack) {
+    if lua.is_key(-2) { lua.raw_set(-3) } else { lua.pop(2) }
+}
+
+fn push_verbatim(lua: &mut Stack, text: &[u8]) {
+    let (format, text) = text.split_at_checked(4).unwrap_or((b"txt:", text));
+    push_single(lua, b"verbatim_string", |lua| {
+        lua.push_table(0, 2);
+        lua.push_bytes(text);
+        lua.raw_set_field(-2, b"string");
+        lua.push_bytes(&format[..3]);
+        lua.raw_set_field(-2, b"format");
+    });
+}
+
+fn room(lua: &mut Stack) -> Raised<()> {
+    if lua.reserve(8) { Ok(()) } else { lua.raise_plain(STACK_LIMIT) }
+}
+
+/// Pushes `{err = …}` for an error line of a command.
+fn push_error_reply(lua: &mut Stack, line: &[u8]) {
+    push_error(lua, line, true);
+    lua.push_boolean(true);
+    lua.raw_set_field(-2, b"ignore_error_stats_update");
+}
+
+/// Pushes `{err = "CODE text"}`. A text with a code keeps its first word as the code; else, and for a single word, the code is ERR.
+pub(super) fn push_error(lua: &mut Stack, text: &[u8], with_code: bool) {
+    let text = trim_line_ends(text);
+    let (code, text) = match memchr::memchr(b' ', text) {
+        Some(blank) if with_code => (&text[..blank], trim_line_ends(&text[blank + 1..])),
+        _ => (&b"ERR"[..], text),
+    };
+    push_single(lua, b"err", |lua| lua.push_bytes(&[code, b" ", text].concat()));
+}
+
+fn trim_line_ends(mut text: &[u8]) -> &[u8] {
+    while let [b'\r' | b'\n', rest @ ..] = text {
+        text = rest;
+    }
+    while let [rest @ .., b'\r' | b'\n'] = text {
+        text = rest;
+    }
+    text
+}
+
+/// Writes the outcome of a script, which is on top of the stack, as its reply.
+pub(super) fn finish(lua: &mut Stack, failed: bool, reply: &mut Reply) {
+    if failed {
+        write_failure(lua, reply);
+    } else {
+        let script_protocol = lua.shared.protocol.get();
+        write_value(lua, script_protocol, reply);
+    }
+}
+
+/// Writes the reply for the error value on top of the stack.
+fn write_failure(lua: &mut Stack, reply: &mut Reply) {
+    let name = lua.shared.name.borrow().clone();
+    if lua.kind(-1) != Kind::Table {
+        let text = lua.text(-1).unwrap_or(b"execution failure");
+        let text = &text[..text.len().min(100)];
+        return reply.error(&[b"ERR Error running script ", &name[..], b", ", text].concat());
+    }
+    // An error table without a text ends a Redis server of these versions.
+    let text = field_text(lua, b"err").unwrap_or_else(|| b"ERR unknown error".to_vec());
+    match (field_text(lua, b"source"), field_text(lua, b"line")) {
+        (Some(source), Some(line)) => {
+            reply.error(&[&text[..], b" script: ", &name, b", on ", &source, b":", &line, b"."].concat())
+        }
+        _ => reply.error(&text),
+    }
+}
+
+/// The reply to the client whose script was killed at `place`.
+pub(super) fn write_killed(name: &[u8], place: Option<(Vec<u8>, i32)>, reply: &mut Reply) {
+    let text = b"ERR Script killed by user with SCRIPT KILL...";
+    match place {
+        Some((source, line)) => {
+            reply.error(&[text, &b" script: "[..], name, b", on ", &source, format!(":{line}.").as_bytes()].concat())
+        }
+        None => reply.error(text),
+    }
+}
+
+/// A field of the table on top, if it is a string or a number.
+fn field_text(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
+    lua.raw_get_field(-1, key);
+    let text = lua.text(-1).map(<[u8]>::to_vec);
+    lua.pop(1);
+    text
+}
+
+/// Writes the value on top of the stack. `script` is the protocol that the script has set; the reply has its own.
+fn write_value(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
+    if !lua.reserve(8) {
+        return reply.error(&[b"ERR ", STACK_LIMIT].concat());
+    }
+    match lua.kind(-1) {
+        Kind::String => reply.bulk(lua.bytes(-1).unwrap_or_default()),
+        Kind::Number => reply.int(super::bridge::truncate(lua.number(-1).unwrap_or(0.0))),
+        Kind::Boolean => match (script, lua.truth(-1)) {
+            (Protocol::Resp2, true) => reply.int(1),
+            (Protocol::Resp2, false) => reply.null(),
+            (Protocol::Resp3, value) => reply.boolean(value),
+        },
+        Kind::Table => {
+            if !write_marked_table(lua, script, reply) {
+                write_list(lua, script, reply);
+            }
+        }
+        _ => reply.null(),
+    }
+}
+
+/// Writes a table whose one field says what it stands for; false if it is an ordinary list.
+fn write_marked_table(lua: &mut Stack, script: Protocol, reply: &mut Reply) -> bool {
+    if let Some(text) = c_field(lua, b"err") {
+        reply.error(&text);
+    } else if let Some(text) = c_field(lua, b"ok") {
+        reply.raw(b"+");
+        reply.raw(&one_line(&text));
+        reply.raw(b"\r\n");
+    } else if let Some(value) = number_field(lua, b"double") {
+        reply.double(value);
+    } else if enter_table_field(lua, b"map") {
+        write_map(lua, script, reply);
+        lua.pop(1);
+    } else if enter_table_field(lua, b"set") {
+        write_set(lua, script, reply);
+        lua.pop(1);
+    } else if let Some(digits) = c_field(lua, b"big_number") {
+        reply.big_number(&one_line(&digits));
+    } else if enter_table_field(lua, b"verbatim_string") {
+        let written = write_verbatim(lua, reply);
+        lua.pop(1);
+        return written;
+    } else {
+        return false;
+    }
+    true
+}
+
+/// A field of the table on top, if it is a string and not a number.
+fn string_field(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
+    lua.raw_get_field(-1, key);
+    let text = lua.bytes(-1).map(<[u8]>::to_vec);
+    lua.pop(1);
+    text
+}
+
+/// Such a field up to its first NUL: Redis reads it as a C string.
+fn c_field(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
+    let mut text = string_field(lua, key)?;
+    text.truncate(memchr::memchr(0, &text).unwrap_or(text.len()));
+    Some(text)
+}
+
+fn number_field(lua: &mut Stack, key: &[u8]) -> Option<f64> {
+    lua.raw_get_field(-1, key);
+    let value = if lua.kind(-1) == Kind::Number { lua.number(-1) } else { None };
+    lua.pop(1);
+    value
+}
+
+/// Pushes a field of the table on top if it is a table.
+fn enter_table_field(lua: &mut Stack, key: &[u8]) -> bool {
+    lua.raw_get_field(-1, key);
+    let is_table = lua.kind(-1) == Kind::Table;
+    if !is_table {
+        lua.pop(1);
+    }
+    is_table
+}
+
+fn one_line(text: &[u8]) -> Vec<u8> {
+    text.iter().map(|&b| if b == b'\r' || b == b'\n' { b' ' } else { b }).collect()
+}
+
+fn write_list(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
+    let header = reply.defer();
+    let mut len = 0;
+    loop {
+        lua.raw_get_at(-1, len + 1);
+        if lua.kind(-1) == Kind::Nil {
+            lua.pop(1);
+            break;
+        }
+        write_value(lua, script, reply);
+        lua.pop(1);
+        len += 1;
+    }
+    reply.end_array(header, len as usize);
+}
+
+fn write_map(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
+    let header = reply.defer();
+    let mut pairs = 0;
+    let _ = lua.each(-1, |lua| {
+        lua.push_copy(-2);
+        write_value(lua, script, reply);
+        lua.pop(1);
+        write_value(lua, script, reply);
+        pairs += 1;
+        Ok(())
+    });
+    reply.end_map(header, pairs);
+}
+
+fn write_set(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
+    let header = reply.defer();
+    let mut len = 0;
+    let _ = lua.each(-1, |lua| {
+        lua.pop(1);
+        write_value(lua, script, reply);
+        len += 1;
+        Ok(())
+    });
+    reply.end_set(header, len);
+}
+
+/// Writes the parts of a verbatim string; false, and nothing, if one is missing.
+fn write_verbatim(lua: &mut Stack, reply: &mut Reply) -> bool {
+    let (Some(format), Some(text)) = (string_field(lua, b"format"), string_field(lua, b"string")) else {
+        return false;
+    };
+    let mut tag = [b' '; 3];
+    for (to, &from) in tag.iter_mut().zip(&format) {
+        *to = from;
+    }
+    reply.verbatim(&tag, &text);
+    true
+}

@@ -1,0 +1,51 @@
+//! The generator behind `math.random`: the 48-bit linear congruential one of `drand48`, as Redis carries it, so that
+//! scripts draw the same numbers on every platform.
+
+/// The state: 48 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Random(u64);
+
+const MULTIPLIER: u64 = 0x5_DEEC_E66D;
+const INCREMENT: u64 = 0xB;
+const MASK: u64 = (1 << 48) - 1;
+/// The low 16 bits after seeding.
+const SEED_TAIL: u64 = 0x330E;
+/// One more than the largest number that `draw` gives... divides by this, as Redis does.
+const SPAN: u32 = i32::MAX as u32;
+
+impl Default for Random {
+    fn default() -> Random {
+        let mut random = Random(0);
+        random.seed(0);
+        random
+    }
+}
+
+impl Random {
+    pub fn seed(&mut self, seed: i32) {
+        self.0 = (seed as u32 as u64) << 16 | SEED_TAIL;
+    }
+
+    /// 31 random bits.
+    fn draw(&mut self) -> u32 {
+        self.0 = self.0.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT) & MASK;
+        (self.0 >> 17) as u32
+    }
+
+    /// A number in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.draw() % SPAN) as f64 / SPAN as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_numbers_are_those_of_redis() {
+        let mut random = Random::default();
+        let drawn: Vec<f64> = (0..3).map(|_| (random.unit() * 100.0).floor() + 1.0).collect();
+        assert_eq!(drawn, [18.0, 10.0, 43.0]);
+    }
+}

@@ -1,0 +1,106 @@
+//! The first line of a script: `#!lua name=… flags=…`.
+
+use crate::error::Error;
+
+/// What a script declares about itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// The script declares flags at all. Without a declaration Redis treats it leniently, as before 7.0.
+    pub declared: bool,
+    pub no_writes: bool,
+    pub allow_oom: bool,
+    pub allow_stale: bool,
+    pub no_cluster: bool,
+    pub allow_cross_slot_keys: bool,
+}
+
+/// Reads the first line, if it is a shebang. Returns the flags and how many bytes precede the code; the line's end stays with the
+/// code, so that line numbers keep.
+pub(super) fn parse(body: &[u8]) -> Result<(Flags, usize), Error> {
+    if !body.starts_with(b"#!") {
+        return Ok((Flags::default(), 0));
+    }
+    let Some(len) = memchr::memchr(b'\n', body) else {
+        return Err(Error::new("ERR Invalid script shebang"));
+    };
+    let words = split_words(&body[..len]).ok_or(Error::new("ERR Invalid engine in script shebang"))?;
+    let mut words = words.iter().map(|word| String::from_utf8_lossy(word));
+    let engine = words.next().unwrap_or_default();
+    if engine != "#!lua" {
+        return Err(format!("ERR Unexpected engine in script shebang: {engine}").into());
+    }
+    let mut flags = Flags { declared: true, ..Flags::default() };
+    for word in words {
+        let Some(list) = word.strip_prefix("flags=") else {
+            return Err(format!("ERR Unknown lua shebang option: {word}").into());
+        };
+        for flag in list.split(',').filter(|_| !list.is_empty()) {
+            *flags.named(flag).ok_or_else(|| format!("ERR Unexpected flag in script shebang: {flag}"))? = true;
+        }
+    }
+    Ok((flags, len))
+}
+
+/// Splits at blanks; a word may have quoted parts. Nothing if a quote is not closed or something follows it directly.
+fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut words = Vec::new();
+    let mut rest = line.trim_ascii_start();
+    while !rest.is_empty() {
+        let mut word = Vec::new();
+        while let Some((&byte, after)) = rest.split_first() {
+            rest = after;
+            match byte {
+                quote @ (b'"' | b'\'') => {
+                    let end = memchr::memchr(quote, rest)?;
+                    word.extend_from_slice(&rest[..end]);
+                    rest = &rest[end + 1..];
+                    if rest.first().is_some_and(|next| !next.is_ascii_whitespace()) {
+                        return None;
+                    }
+                }
+                byte if byte.is_ascii_whitespace() => break,
+                byte => word.push(byte),
+            }
+        }
+        words.push(word);
+        rest = rest.trim_ascii_start();
+    }
+    Some(words)
+}
+
+impl Flags {
+    fn named(&mut self, name: &str) -> Option<&mut bool> {
+        Some(match name {
+            "no-writes" => &mut self.no_writes,
+            "allow-oom" => &mut self.allow_oom,
+            "allow-stale" => &mut self.allow_stale,
+            "no-cluster" => &mut self.no_cluster,
+            "allow-cross-slot-keys" => &mut self.allow_cross_slot_keys,
+            _ => return None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_end_belongs_to_the_code() {
+        let (flags, skip) = parse(b"#!lua flags=no-writes,allow-oom\nreturn 1").unwrap();
+        assert!(flags.declared && flags.no_writes && flags.allow_oom && !flags.no_cluster);
+        assert_eq!(skip, 31);
+        assert_eq!(parse(b"return 1").unwrap(), (Flags::default(), 0));
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let text = |body: &[u8]| String::from_utf8(parse(body).unwrap_err().text().to_vec()).unwrap();
+        assert_eq!(text(b"#!lua"), "ERR Invalid script shebang");
+        assert_eq!(text(b"#!py\n"), "ERR Unexpected engine in script shebang: #!py");
+        assert_eq!(text(b"#!lua x=1\n"), "ERR Unknown lua shebang option: x=1");
+        assert_eq!(text(b"#!lua flags='a\n"), "ERR Invalid engine in script shebang");
+        assert_eq!(text(b"#!lua flags=no-writes,\n"), "ERR Unexpected flag in script shebang: ");
+        assert_eq!(text(b"#!lua flags=a\n"), "ERR Unexpected flag in script shebang: a");
+    }
+}
