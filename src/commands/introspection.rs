@@ -200,7 +200,11 @@ fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.set(row.keys.len());
     row.keys.iter().for_each(|spec| describe_keys(reply, spec));
     let subcommands: Vec<&Command> = row.subcommands.iter().filter(|sub| sub.exists_in(version)).collect();
-    reply.array(subcommands.len());
+    if subcommands.is_empty() {
+        reply.set(0);
+    } else {
+        reply.array(subcommands.len());
+    }
     subcommands.iter().for_each(|sub| describe(reply, sub, version));
 }
 

@@ -118,10 +118,7 @@ impl Node {
     fn process(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> Outcome {
         let command = match self.admit(id, argv) {
             Ok(command) => command,
-            Err(error) => {
-                self.refuse(id);
-                return Err(error);
-            }
+            Err(error) => return Err(self.refuse(id, argv, error)),
         };
         let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
         if let Some(multi) = &mut session.multi
@@ -138,11 +135,19 @@ impl Node {
         self.call(id, command, argv, reply, Origin::Client)
     }
 
-    /// A command was refused before it ran: a transaction being queued will abort.
-    fn refuse(&mut self, id: SessionId) {
-        if let Some(multi) = self.sessions.get_mut(id).and_then(|session| session.multi.as_mut()) {
+    /// A command was refused before it ran: a transaction being queued will abort, and one to be run ends.
+    fn refuse(&mut self, id: SessionId, argv: &[&[u8]], error: Error) -> Error {
+        let is_exec = argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
+        let Some(session) = self.sessions.get_mut(id) else { return error };
+        if is_exec {
+            session.multi = None;
+            self.unwatch(id);
+            return Error::owned([b"EXECABORT Transaction discarded because of: ", error.text()].concat());
+        }
+        if let Some(multi) = &mut session.multi {
             multi.refused = true;
         }
+        error
     }
 
     /// The row of a request, or why it may not run.
