@@ -189,9 +189,9 @@ fn write_failure(lua: &mut Stack, reply: &mut Reply) {
 pub(super) fn write_killed(name: &[u8], place: Option<(Vec<u8>, i32)>, reply: &mut Reply) {
     let text = b"ERR Script killed by user with SCRIPT KILL...";
     match place {
-        Some((source, line)) => {
-            reply.error(&[text, &b" script: "[..], name, b", on ", &source, format!(":{line}.").as_bytes()].concat())
-        }
+        Some((source, line)) => reply.error(
+            &[text, &b" script: "[..], name, b", on ", &source, format!(":{line}.").as_bytes()].concat(),
+        ),
         None => reply.error(text),
     }
 }

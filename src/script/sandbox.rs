@@ -11,8 +11,7 @@ const REMOVED: &[&str] = &["dofile", "loadfile", "print"];
 const REMOVED_BEFORE_7_2: &[&str] = &["getfenv", "setfenv", "newproxy"];
 
 /// Libraries that are read-only to scripts.
-const LIBRARIES: &[&str] =
-    &["redis", "string", "math", "table", "coroutine"];
+const LIBRARIES: &[&str] = &["redis", "string", "math", "table", "coroutine"];
 
 /// Fills the table of globals at 1, and pushes what scripts hold as `_G`.
 pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
@@ -192,4 +191,3 @@ fn collectgarbage(lua: &mut Stack) -> Raised<usize> {
     }
     Ok(1)
 }
-

@@ -23,7 +23,10 @@ impl Drop for Oracle {
 impl Oracle {
     /// Starts `program` on a free port. It is an error if it is not there: without an oracle nothing is tested.
     pub fn start(program: &str) -> Oracle {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a free port")
+            .port();
         let server = Command::new(program)
             .args(["--port", &port.to_string(), "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"])
             .stdout(Stdio::null())

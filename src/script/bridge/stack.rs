@@ -231,7 +231,8 @@ impl<'a> Stack<'a> {
     }
 
     pub fn is_null_pointer(&self, index: i32) -> bool {
-        self.kind(index) == Kind::LightUserdata && unsafe { ffi::lua_touserdata(self.state, self.existing(index)) }.is_null()
+        self.kind(index) == Kind::LightUserdata
+            && unsafe { ffi::lua_touserdata(self.state, self.existing(index)) }.is_null()
     }
 
     pub fn is_rust_function(&self, index: i32) -> bool {
