@@ -1,0 +1,81 @@
+package redlatch.harness;
+
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
+
+/** Threads, which are what locks are about. A thread id is half of an owner's name, so every task gets a thread of its own. */
+public final class Concurrently {
+
+    private static final int PATIENCE_S = 55;
+
+    private Concurrently() {
+    }
+
+    public interface Body {
+        void run() throws Exception;
+    }
+
+    /** Runs the task in a new thread. */
+    public static <T> CompletableFuture<T> spawn(Callable<T> task) {
+        CompletableFuture<T> result = new CompletableFuture<>();
+        Thread thread = new Thread(() -> {
+            try {
+                result.complete(task.call());
+            } catch (Throwable e) {
+                result.completeExceptionally(e);
+            }
+        });
+        thread.setDaemon(true);
+        thread.start();
+        return result;
+    }
+
+    public static CompletableFuture<Void> spawn(Body body) {
+        return spawn(() -> {
+            body.run();
+            return null;
+        });
+    }
+
+    /** Runs the task in a new thread to its end. */
+    public static <T> T elsewhere(Callable<T> task) {
+        return spawn(task).orTimeout(PATIENCE_S, TimeUnit.SECONDS).join();
+    }
+
+    public static void elsewhere(Body body) {
+        spawn(body).orTimeout(PATIENCE_S, TimeUnit.SECONDS).join();
+    }
+
+    /** Runs the tasks of so many threads, all let go at the same moment, and returns their results in order. */
+    public static <T> List<T> together(int threads, Callable<T> task) {
+        CountDownLatch ready = new CountDownLatch(threads);
+        List<CompletableFuture<T>> results = IntStream.range(0, threads).mapToObj(i -> spawn(() -> {
+            ready.countDown();
+            ready.await();
+            return task.call();
+        })).toList();
+        return results.stream().map(r -> r.orTimeout(PATIENCE_S, TimeUnit.SECONDS).join()).toList();
+    }
+
+    public static void together(int threads, Body body) {
+        together(threads, () -> {
+            body.run();
+            return null;
+        });
+    }
+
+    /** Waits until the condition holds. */
+    public static void eventually(String what, Callable<Boolean> condition) throws Exception {
+        long deadline = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+        while (!condition.call()) {
+            if (System.nanoTime() > deadline) {
+                throw new AssertionError("never came true: " + what);
+            }
+            Thread.sleep(2);
+        }
+    }
+}
