@@ -41,4 +41,10 @@ abstract class GenerationTest {
             return resp.call("PUBSUB", "CHANNELS");
         }
     }
+
+    long ttlMs(String key) {
+        try (Resp resp = server.connect()) {
+            return resp.<Long>call("PTTL", key);
+        }
+    }
 }

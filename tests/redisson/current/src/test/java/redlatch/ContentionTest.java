@@ -1,0 +1,72 @@
+package redlatch;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.parallel.Isolated;
+import org.redisson.api.RLock;
+import org.redisson.api.RedissonClient;
+
+import java.util.Collections;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.IntStream;
+
+import static java.util.concurrent.TimeUnit.SECONDS;
+import static org.junit.jupiter.api.Assertions.*;
+import static redlatch.harness.Concurrently.*;
+
+@Isolated
+class ContentionTest extends RedissonTest {
+
+    @Test
+    void tenThousandPairsOnOneThread() throws Exception {
+        RLock lock = redisson.getLock("lock");
+        for (int i = 0; i < 10_000; i++) {
+            lock.lock();
+            lock.unlock();
+        }
+        assertFalse(lock.isLocked());
+        eventually("nothing is left", () -> ask("DBSIZE").equals(0L));
+    }
+
+    @Test
+    void oneOfAThousandThreadsWins() {
+        List<Boolean> results = together(1_000, () -> redisson.getLock("lock").tryLock());
+        assertEquals(1, Collections.frequency(results, true));
+        assertTrue(redisson.getLock("lock").forceUnlock());
+    }
+
+    @Test
+    void aHundredThreadsEachGetTheirTurn() throws Exception {
+        AtomicInteger inside = new AtomicInteger();
+        List<Boolean> results = together(100, () -> {
+            RLock lock = redisson.getLock("lock");
+            if (!lock.tryLock(20, SECONDS)) {
+                return false;
+            }
+            boolean alone = inside.incrementAndGet() == 1;
+            Thread.yield();
+            inside.decrementAndGet();
+            lock.unlock();
+            return alone;
+        });
+        assertEquals(100, Collections.frequency(results, true));
+        eventually("no subscription is left", () -> channels().isEmpty());
+    }
+
+    @Test
+    void tenClientsOfTenThreadsGuardACounter() throws Exception {
+        List<RedissonClient> clients = IntStream.range(0, 10).mapToObj(i -> client()).toList();
+        AtomicInteger turn = new AtomicInteger();
+        int[] counter = {0};
+        together(100, () -> {
+            RLock lock = clients.get(turn.getAndIncrement() % 10).getLock("lock");
+            for (int i = 0; i < 10; i++) {
+                lock.lock();
+                counter[0]++;
+                lock.unlock();
+            }
+        });
+        assertEquals(1_000, counter[0]);
+        eventually("no subscription is left", () -> channels().isEmpty());
+    }
+}
