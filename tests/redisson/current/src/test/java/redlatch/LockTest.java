@@ -6,9 +6,7 @@ import org.junit.jupiter.params.BeforeParameterizedClassInvocation;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
-import org.redisson.Redisson;
 import org.redisson.api.RLock;
-import org.redisson.api.RedissonClient;
 
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
@@ -29,13 +27,11 @@ class LockTest extends RedissonTest {
     private Settings combination;
     private RLock mine;
     private RLock theirs;
-    private RedissonClient other;
 
     @BeforeParameterizedClassInvocation
     void startCombination() {
         settings = combination;
         super.start();
-        other = Redisson.create(config());
         mine = redisson.getLock("lock");
         theirs = other.getLock("lock");
     }
@@ -48,9 +44,6 @@ class LockTest extends RedissonTest {
     @Override
     @AfterParameterizedClassInvocation
     void stop() {
-        if (other != null) {
-            other.shutdown();
-        }
         super.stop();
     }
 

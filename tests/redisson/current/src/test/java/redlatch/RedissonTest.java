@@ -11,28 +11,30 @@ import redlatch.harness.Resp;
 import redlatch.harness.Server;
 
 import java.util.List;
+import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Stream;
 
-/** A server and a client for the class, an empty database and as many more clients as it likes for each test. */
+/** A server and two clients for the class, an empty database and as many more clients as it likes for each test. */
 abstract class RedissonTest {
 
-    private final List<RedissonClient> others = new CopyOnWriteArrayList<>();
+    private final List<RedissonClient> more = new CopyOnWriteArrayList<>();
     Settings settings = Settings.DEFAULT;
     Server server;
     RedissonClient redisson;
+    RedissonClient other;
 
     @BeforeAll
     void start() {
         server = Server.start(settings.serverOptions());
         redisson = Redisson.create(config());
+        other = Redisson.create(config());
     }
 
     @AfterAll
     void stop() {
         try (Server last = server) {
-            if (redisson != null) {
-                redisson.shutdown();
-            }
+            Stream.of(redisson, other).filter(Objects::nonNull).forEach(RedissonClient::shutdown);
         }
     }
 
@@ -42,9 +44,9 @@ abstract class RedissonTest {
     }
 
     @AfterEach
-    void shutdownOtherClients() {
-        others.forEach(RedissonClient::shutdown);
-        others.clear();
+    void shutdownMoreClients() {
+        more.forEach(RedissonClient::shutdown);
+        more.clear();
     }
 
     Config config() {
@@ -54,7 +56,7 @@ abstract class RedissonTest {
     /** One more client, until the end of the test. */
     RedissonClient client(Config config) {
         RedissonClient client = Redisson.create(config);
-        others.add(client);
+        more.add(client);
         return client;
     }
 
