@@ -11,6 +11,8 @@ import org.redisson.api.RLock;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Semaphore;
+import java.util.stream.Stream;
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static java.util.concurrent.TimeUnit.NANOSECONDS;
@@ -118,7 +120,9 @@ class LockTest extends RedissonTest {
             waiter.complete(Thread.currentThread());
             assertThrows(InterruptedException.class, theirs::lockInterruptibly);
         });
-        eventually("the waiter listens", () -> !channels().isEmpty());
+        // Elsewhere than at its latch Redisson wraps the exception.
+        eventually("the waiter is parked", () -> Stream.of(waiter.get().getStackTrace())
+            .anyMatch(frame -> frame.getClassName().equals(Semaphore.class.getName())));
         waiter.get().interrupt();
         interrupted.get(10, SECONDS);
         mine.unlock();

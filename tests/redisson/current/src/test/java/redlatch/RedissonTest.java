@@ -45,7 +45,7 @@ abstract class RedissonTest {
 
     @AfterEach
     void shutdownMoreClients() {
-        more.forEach(RedissonClient::shutdown);
+        more.parallelStream().forEach(RedissonClient::shutdown);  // each waits for its blocked commands
         more.clear();
     }
 
