@@ -6,12 +6,14 @@ import org.redisson.api.RListMultimapCache;
 import org.redisson.api.RLocalCachedMap;
 import org.redisson.api.RMap;
 import org.redisson.api.RMapCache;
+import org.redisson.api.RMapCacheNative;
 import org.redisson.api.RSetCache;
 import org.redisson.api.map.event.EntryCreatedListener;
 import org.redisson.api.map.event.EntryExpiredListener;
 import org.redisson.api.map.event.EntryRemovedListener;
 import org.redisson.api.map.event.EntryUpdatedListener;
 import org.redisson.api.options.LocalCachedMapOptions;
+import org.redisson.client.RedisException;
 import org.redisson.client.codec.StringCodec;
 
 import java.time.Duration;
@@ -127,6 +129,22 @@ class MapTest extends RedissonTest {
         eventually("the key is gone", () -> multimap.getAll("k").isEmpty());
         assertEquals(List.of("3"), multimap.getAll("kept"));
         multimap.destroy();
+    }
+
+    @Test
+    void entriesOfANativeMapCacheExpireFromRedisSevenFourOn() throws Exception {
+        RMapCacheNative<String, String> cache = redisson.getMapCacheNative("cache");
+        if (this.<List<?>>ask("COMMAND", "INFO", "HPEXPIRE").get(0) == null) {
+            RedisException e = assertThrows(RedisException.class, () -> cache.put("k", "v", Duration.ofMillis(200)));
+            assertTrue(e.getMessage().contains("ERR Unknown "), e.getMessage());
+            return;
+        }
+        assertNull(cache.put("k", "v", Duration.ofMillis(200)));
+        cache.put("kept", "v");
+        assertTrue(cache.remainTimeToLive("k") <= 200);
+        assertEquals(-1, cache.remainTimeToLive("kept"));
+        eventually("the entry is gone", () -> !cache.containsKey("k"));
+        assertEquals(Map.of("kept", "v"), cache.readAllMap());
     }
 
     @Test

@@ -152,8 +152,8 @@ class ReadWriteLockTest extends RedissonTest {
 
     @Test
     void writersNeverMeet() {
-        // A message wakes one waiter of a client, and it may be one that has to wait on; the short lease limits what the
-        // others lose by it.
+        // A message wakes one waiter of a client, and that may be one that has to wait on. The short lease limits what
+        // the others lose by it.
         RedissonClient[] clients = {client(config().setLockWatchdogTimeout(3_000)),
             client(config().setLockWatchdogTimeout(3_000))};
         AtomicInteger readers = new AtomicInteger();

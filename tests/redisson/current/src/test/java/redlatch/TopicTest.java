@@ -49,7 +49,8 @@ class TopicTest extends RedissonTest {
     @Test
     void patternTopicHearsWhatMatches() throws Exception {
         RPatternTopic pattern = other.getPatternTopic("news.[a-c]?");
-        pattern.addListener(String.class, (name, channel, message) -> received.add(name + " " + channel + "=" + message));
+        pattern.addListener(String.class,
+            (name, channel, message) -> received.add(name + " " + channel + "=" + message));
         assertEquals(1L, this.<Long>ask("PUBSUB", "NUMPAT"));
         assertEquals(1, redisson.getTopic("news.a1").publish("1"));
         assertEquals(0, redisson.getTopic("news.d1").publish("2"));

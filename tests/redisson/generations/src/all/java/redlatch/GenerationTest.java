@@ -8,7 +8,7 @@ import redlatch.harness.Server;
 
 import java.util.List;
 
-/** Two clients of one server. What the lock methods return is told by {@code var}: the interfaces moved between releases. */
+/** Two clients of one server. Tests say {@code var} for a lock: the interfaces moved between releases. */
 abstract class GenerationTest {
 
     private Server server;

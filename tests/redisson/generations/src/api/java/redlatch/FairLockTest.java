@@ -1,6 +1,7 @@
 package redlatch;
 
 import org.junit.jupiter.api.Test;
+import org.redisson.client.codec.StringCodec;
 
 import java.util.ArrayList;
 import java.util.Collections;
@@ -67,6 +68,6 @@ class FairLockTest extends GenerationTest {
     }
 
     private List<Object> queue() {
-        return a.redisson.getList("redisson_lock_queue:{lock}", org.redisson.client.codec.StringCodec.INSTANCE).readAll();
+        return a.redisson.getList("redisson_lock_queue:{lock}", StringCodec.INSTANCE).readAll();
     }
 }

@@ -7,7 +7,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 
-/** Threads, which are what locks are about. A thread id is half of an owner's name, so every task gets a thread of its own. */
+/** Threads. The thread is half of the name of a lock's owner, so every task gets one of its own. */
 public final class Concurrently {
 
     private static final int PATIENCE_S = 55;

@@ -12,7 +12,7 @@ import java.util.concurrent.TimeUnit;
 /**
  * The server under test: some independent masters on free ports, with nothing kept on disk.
  *
- * <p>Redlatch serves all ports from one process, redis-server and its kin need a process for each. Nothing else differs.
+ * <p>Redlatch serves all ports from one process, redis-server and its kin need one for each. Nothing else differs.
  */
 public final class Server implements AutoCloseable {
 
@@ -88,7 +88,8 @@ public final class Server implements AutoCloseable {
         Path log = Path.of("target", "servers", ports.get(0) + ".log");
         try {
             Files.createDirectories(log.getParent());
-            Process process = new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
+            Process process =
+                new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(log.toFile()).start();
             processes.add(process);
             ports.forEach(port -> awaitReady(process, port, log));
         } catch (IOException e) {
