@@ -18,6 +18,7 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 
+import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static java.util.concurrent.TimeUnit.NANOSECONDS;
 import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
@@ -57,9 +58,11 @@ class ConnectionTest extends RedissonTest {
         eventually("it waits", () -> channels().size() == 2);
         assertTrue(this.<Long>ask("CLIENT", "KILL", "TYPE", "pubsub") > 0);
         assertTrue(this.<Long>ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") > 0);
-        eventually("it listens again", () -> channels().size() == 2);
-        assertEquals(1, redisson.getTopic("topic").publish("again"));
-        assertEquals("again", received.poll(10, SECONDS));
+        eventually("the topic is heard again", () -> {
+            redisson.getTopic("topic").publish("again");
+            return "again".equals(received.poll(50, MILLISECONDS));
+        });
+        eventually("it waits again", () -> channels().size() == 2);
         redisson.getLock("lock").unlock();
         assertTrue(waiter.get(20, SECONDS));  // its lease has longer to go
     }

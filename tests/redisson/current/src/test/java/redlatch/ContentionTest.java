@@ -4,6 +4,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
+import redlatch.harness.Counter;
 
 import java.util.Collections;
 import java.util.List;
@@ -37,19 +38,18 @@ class ContentionTest extends RedissonTest {
 
     @Test
     void aHundredThreadsEachGetTheirTurn() throws Exception {
-        AtomicInteger inside = new AtomicInteger();
+        Counter counter = new Counter();
         List<Boolean> results = together(100, () -> {
             RLock lock = redisson.getLock("lock");
             if (!lock.tryLock(20, SECONDS)) {
                 return false;
             }
-            boolean alone = inside.incrementAndGet() == 1;
-            Thread.yield();
-            inside.decrementAndGet();
+            counter.increment();
             lock.unlock();
-            return alone;
+            return true;
         });
         assertEquals(100, Collections.frequency(results, true));
+        assertEquals(100, counter.value());
         eventually("no subscription is left", () -> channels().isEmpty());
     }
 
@@ -57,16 +57,16 @@ class ContentionTest extends RedissonTest {
     void tenClientsOfTenThreadsGuardACounter() throws Exception {
         List<RedissonClient> clients = IntStream.range(0, 10).mapToObj(i -> client()).toList();
         AtomicInteger turn = new AtomicInteger();
-        int[] counter = {0};
+        Counter counter = new Counter();
         together(100, () -> {
             RLock lock = clients.get(turn.getAndIncrement() % 10).getLock("lock");
             for (int i = 0; i < 10; i++) {
                 lock.lock();
-                counter[0]++;
+                counter.increment();
                 lock.unlock();
             }
         });
-        assertEquals(1_000, counter[0]);
+        assertEquals(1_000, counter.value());
         eventually("no subscription is left", () -> channels().isEmpty());
     }
 }

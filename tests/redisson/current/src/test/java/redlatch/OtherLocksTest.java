@@ -4,6 +4,7 @@ import org.junit.jupiter.api.Test;
 import org.redisson.api.LockOptions;
 import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
+import redlatch.harness.Counter;
 
 import java.time.Duration;
 import java.util.List;
@@ -34,16 +35,16 @@ class OtherLocksTest extends RedissonTest {
         mine.unlock();
         spinning.get(20, SECONDS);
         assertEquals(List.of(), channels());
-        int[] counter = {0};
+        Counter counter = new Counter();
         together(10, () -> {
             RLock lock = redisson.getSpinLock("lock");
             for (int i = 0; i < 10; i++) {
                 lock.lock();
-                counter[0]++;
+                counter.increment();
                 lock.unlock();
             }
         });
-        assertEquals(100, counter[0]);
+        assertEquals(100, counter.value());
     }
 
     @Test

@@ -4,12 +4,14 @@ import org.junit.jupiter.api.Test;
 import org.redisson.api.RLock;
 import org.redisson.api.RReadWriteLock;
 import org.redisson.api.RedissonClient;
+import redlatch.harness.Counter;
 
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CyclicBarrier;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static java.util.concurrent.TimeUnit.SECONDS;
@@ -159,7 +161,7 @@ class ReadWriteLockTest extends RedissonTest {
         AtomicInteger readers = new AtomicInteger();
         AtomicInteger writers = new AtomicInteger();
         AtomicInteger turn = new AtomicInteger();
-        AtomicInteger written = new AtomicInteger();
+        Counter written = new Counter();
         together(12, () -> {
             int number = turn.getAndIncrement();
             RReadWriteLock lock = clients[number % 2].getReadWriteLock("lock");
@@ -167,20 +169,21 @@ class ReadWriteLockTest extends RedissonTest {
                 if (number % 3 == 0) {
                     lock.writeLock().lock();
                     assertEquals(1, writers.incrementAndGet());
+                    written.increment();
                     assertEquals(0, readers.get());
-                    written.incrementAndGet();
                     writers.decrementAndGet();
                     lock.writeLock().unlock();
                 } else {
                     lock.readLock().lock();
                     readers.incrementAndGet();
+                    LockSupport.parkNanos(1_000);
                     assertEquals(0, writers.get());
                     readers.decrementAndGet();
                     lock.readLock().unlock();
                 }
             }
         });
-        assertEquals(40, written.get());
+        assertEquals(40, written.value());
     }
 
     @Test

@@ -16,6 +16,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static java.util.concurrent.TimeUnit.SECONDS;
@@ -54,7 +55,7 @@ class SynchronizersTest extends RedissonTest {
             RSemaphore semaphore = other.getSemaphore("semaphore");
             semaphore.acquire();
             most.accumulateAndGet(inside.incrementAndGet(), Math::max);
-            Thread.yield();
+            LockSupport.parkNanos(1_000);
             inside.decrementAndGet();
             semaphore.release();
         });

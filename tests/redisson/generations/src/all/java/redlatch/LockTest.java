@@ -1,6 +1,7 @@
 package redlatch;
 
 import org.junit.jupiter.api.Test;
+import redlatch.harness.Counter;
 
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -109,16 +110,16 @@ class LockTest extends GenerationTest {
 
     @Test
     void guardsACounter() {
-        int[] counter = {0};
+        Counter counter = new Counter();
         AtomicInteger turn = new AtomicInteger();
         together(8, () -> {
             var lock = (turn.getAndIncrement() % 2 == 0 ? a : b).redisson.getLock("lock");
             for (int i = 0; i < 20; i++) {
                 lock.lock();
-                counter[0]++;
+                counter.increment();
                 lock.unlock();
             }
         });
-        assertEquals(160, counter[0]);
+        assertEquals(160, counter.value());
     }
 }
