@@ -11,6 +11,7 @@ import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 import org.redisson.config.Protocol;
 import org.redisson.config.ReadMode;
+import redlatch.harness.Concurrently.Task;
 
 import java.time.Duration;
 import java.util.List;
@@ -112,11 +113,12 @@ class ConnectionTest extends RedissonTest {
         for (RLock lock : List.of(client.getLock("lock"), client.getFairLock("fair"),
                 client.getReadWriteLock("rw").readLock(), client.getReadWriteLock("rw").writeLock())) {
             lock.lock();
-            CompletableFuture<Boolean> waiter = spawn(() -> {
+            Task<Boolean> waiter = spawn(() -> {
                 boolean locked = lock.tryLock(20, SECONDS);
                 lock.unlock();
                 return locked;
             });
+            eventually("it waits, or reads too", () -> waiter.isParked() || waiter.isDone());
             lock.unlock();
             assertTrue(waiter.get(10, SECONDS));
             assertFalse(lock.isLocked());

@@ -7,12 +7,11 @@ import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.redisson.api.RLock;
+import redlatch.harness.Concurrently.Task;
 
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Semaphore;
-import java.util.stream.Stream;
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static java.util.concurrent.TimeUnit.NANOSECONDS;
@@ -91,12 +90,12 @@ class LockTest extends RedissonTest {
     @Test
     void tryLockWaitsForTheUnlock() throws Exception {
         mine.lock();
-        CompletableFuture<Boolean> waiter = spawn(() -> {
+        Task<Boolean> waiter = spawn(() -> {
             boolean locked = theirs.tryLock(20, SECONDS);
             theirs.unlock();
             return locked;
         });
-        eventually("the waiter listens", () -> !channels().isEmpty());
+        eventually("it waits", waiter::isParked);
         mine.unlock();
         assertTrue(waiter.get(10, SECONDS));
         eventually("no subscription is left", () -> channels().isEmpty());
@@ -115,16 +114,12 @@ class LockTest extends RedissonTest {
     @Test
     void lockInterruptiblyCanBeInterrupted() throws Exception {
         mine.lock();
-        CompletableFuture<Thread> waiter = new CompletableFuture<>();
-        CompletableFuture<Void> interrupted = spawn(() -> {
-            waiter.complete(Thread.currentThread());
+        Task<Void> waiter = spawn(() -> {
             assertThrows(InterruptedException.class, theirs::lockInterruptibly);
         });
-        // Elsewhere than at its latch Redisson wraps the exception.
-        eventually("the waiter is parked", () -> Stream.of(waiter.get().getStackTrace())
-            .anyMatch(frame -> frame.getClassName().equals(Semaphore.class.getName())));
-        waiter.get().interrupt();
-        interrupted.get(10, SECONDS);
+        eventually("it waits", waiter::isParked);
+        waiter.interrupt();
+        waiter.get(10, SECONDS);
         mine.unlock();
         theirs.lockInterruptibly(10, SECONDS);
         theirs.unlock();
@@ -181,11 +176,11 @@ class LockTest extends RedissonTest {
     void forceUnlockFreesAnothersLockAndWakesItsWaiters() throws Exception {
         assertFalse(mine.forceUnlock());
         mine.lock();
-        CompletableFuture<Void> waiter = spawn(() -> {
+        Task<Void> waiter = spawn(() -> {
             theirs.lock();
             theirs.unlock();
         });
-        eventually("the waiter listens", () -> !channels().isEmpty());
+        eventually("it waits", waiter::isParked);
         assertTrue(theirs.forceUnlock());
         waiter.get(10, SECONDS);
         assertThrows(IllegalMonitorStateException.class, mine::unlock);

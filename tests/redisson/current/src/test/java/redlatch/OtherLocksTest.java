@@ -4,6 +4,7 @@ import org.junit.jupiter.api.Test;
 import org.redisson.api.LockOptions;
 import org.redisson.api.RFencedLock;
 import org.redisson.api.RLock;
+import redlatch.harness.Concurrently.Task;
 import redlatch.harness.Counter;
 
 import java.time.Duration;
@@ -85,12 +86,12 @@ class OtherLocksTest extends RedissonTest {
         assertFalse(bc.tryLock());
         assertTrue(cd.tryLock());
         cd.unlock();
-        CompletableFuture<Boolean> waiter = spawn(() -> {
+        Task<Boolean> waiter = spawn(() -> {
             boolean locked = bc.tryLock(20, 30, SECONDS);
             bc.unlock();
             return locked;
         });
-        eventually("the waiter listens", () -> !channels().isEmpty());
+        eventually("it waits", waiter::isParked);
         ab.unlock();
         assertTrue(waiter.get(20, SECONDS));
         assertThrows(IllegalMonitorStateException.class, ab::unlock);

@@ -9,6 +9,7 @@ import org.redisson.api.RRingBuffer;
 import org.redisson.api.RScript;
 import org.redisson.api.RTransferQueue;
 import org.redisson.client.codec.StringCodec;
+import redlatch.harness.Concurrently.Task;
 
 import java.util.ArrayList;
 import java.util.List;
@@ -85,9 +86,9 @@ class QueueTest extends RedissonTest {
         assertTrue(queue.offer("b"));
         assertFalse(queue.offer("c"));
         assertFalse(queue.offer("c", 100, MILLISECONDS));
-        CompletableFuture<Boolean> giver = spawn(() ->
+        Task<Boolean> giver = spawn(() ->
             other.<String>getBoundedBlockingQueue("queue").offer("c", 20, SECONDS));
-        eventually("the giver waits", () -> !channels().isEmpty());
+        eventually("it waits", giver::isParked);
         assertEquals("a", queue.poll());
         assertTrue(giver.get(10, SECONDS));
         assertEquals(0, queue.remainingCapacity());

@@ -4,12 +4,12 @@ import org.junit.jupiter.api.Test;
 import org.redisson.api.RLock;
 import org.redisson.api.RReadWriteLock;
 import org.redisson.api.RedissonClient;
+import redlatch.harness.Concurrently.Task;
 import redlatch.harness.Counter;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 
@@ -71,23 +71,23 @@ class ReadWriteLockTest extends RedissonTest {
     void allWaitingReadersWakeTogether() throws Exception {
         redisson.getReadWriteLock("lock").writeLock().lock();
         int readers = 20;
-        CyclicBarrier inside = new CyclicBarrier(readers);
-        AtomicInteger turn = new AtomicInteger();
-        List<CompletableFuture<Void>> waiting = new ArrayList<>();
+        CountDownLatch inside = new CountDownLatch(readers);
+        List<Task<Boolean>> waiting = new ArrayList<>();
         for (int i = 0; i < readers; i++) {
             RLock theirs = (i % 2 == 0 ? redisson : other).getReadWriteLock("lock").readLock();
             waiting.add(spawn(() -> {
-                turn.incrementAndGet();
                 theirs.lock();
-                inside.await(20, SECONDS);  // nobody leaves before all are in
+                inside.countDown();
+                boolean together = inside.await(20, SECONDS);  // nobody leaves before all are in
                 theirs.unlock();
+                return together;
             }));
         }
-        eventually("the readers wait", () -> turn.get() == readers && !channels().isEmpty());
-        assertEquals(0, inside.getNumberWaiting());
+        eventually("they wait", () -> waiting.stream().allMatch(Task::isParked));
+        assertEquals(readers, inside.getCount());
         redisson.getReadWriteLock("lock").writeLock().unlock();
-        for (CompletableFuture<Void> reader : waiting) {
-            reader.get(25, SECONDS);
+        for (Task<Boolean> reader : waiting) {
+            assertTrue(reader.get(25, SECONDS));
         }
         eventually("no subscription is left", () -> channels().isEmpty());
         eventually("nothing is left", () -> ask("DBSIZE").equals(0L));

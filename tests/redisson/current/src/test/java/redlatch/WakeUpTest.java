@@ -7,9 +7,9 @@ import org.redisson.api.RCountDownLatch;
 import org.redisson.api.RLock;
 import org.redisson.api.RSemaphore;
 import redlatch.harness.Concurrently.Body;
+import redlatch.harness.Concurrently.Task;
 
 import java.util.Arrays;
-import java.util.concurrent.CompletableFuture;
 import java.util.stream.Stream;
 
 import static java.util.concurrent.TimeUnit.NANOSECONDS;
@@ -72,14 +72,14 @@ class WakeUpTest extends RedissonTest {
         long[] wokenAfterMs = new long[ROUNDS];
         for (int i = 0; i < ROUNDS; i++) {
             handover.hold.run();
-            CompletableFuture<Long> entered = spawn(() -> {
+            Task<Long> entered = spawn(() -> {
                 handover.enter.run();
                 long now = System.nanoTime();
                 handover.leave.run();
                 return now;
             });
-            eventually("the waiter listens", () -> !channels().isEmpty());
-            assertFalse(entered.isDone());
+            eventually("it waits", entered::isParked);
+            assertEquals(1, channels().size());
             long released = System.nanoTime();
             handover.release.run();
             wokenAfterMs[i] = NANOSECONDS.toMillis(entered.get(20, SECONDS) - released);

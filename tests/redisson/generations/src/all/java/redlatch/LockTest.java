@@ -90,7 +90,7 @@ class LockTest extends GenerationTest {
             theirs.unlock();
             return locked;
         });
-        eventually("the waiter listens", () -> !channels().isEmpty());
+        eventually("it waits", waiter::isParked);
         mine.unlock();
         assertTrue(waiter.get(10, SECONDS));  // the lease is three times as long
         assertFalse(mine.isLocked());

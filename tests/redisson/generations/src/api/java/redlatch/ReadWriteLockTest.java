@@ -1,13 +1,12 @@
 package redlatch;
 
 import org.junit.jupiter.api.Test;
+import redlatch.harness.Concurrently.Task;
 
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 
-import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
@@ -65,7 +64,7 @@ class ReadWriteLockTest extends GenerationTest {
         var mine = a.redisson.getReadWriteLock("lock");
         mine.writeLock().lock(30, SECONDS);
         CountDownLatch inside = new CountDownLatch(4);
-        List<CompletableFuture<Boolean>> readers = new ArrayList<>();
+        List<Task<Boolean>> readers = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
             var theirs = (i % 2 == 0 ? a : b).redisson.getReadWriteLock("lock").readLock();
             readers.add(spawn(() -> {
@@ -76,10 +75,9 @@ class ReadWriteLockTest extends GenerationTest {
                 return together;
             }));
         }
-        eventually("readers wait", () -> !channels().isEmpty());
-        assertFalse(inside.await(100, MILLISECONDS));
+        eventually("they wait", () -> readers.stream().allMatch(Task::isParked));
         mine.writeLock().unlock();
-        for (CompletableFuture<Boolean> reader : readers) {
+        for (Task<Boolean> reader : readers) {
             assertTrue(reader.get(15, SECONDS));
         }
     }

@@ -5,7 +5,9 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.AbstractQueuedSynchronizer;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 
 /** Threads. The thread is half of the name of a lock's owner, so every task gets one of its own. */
 public final class Concurrently {
@@ -19,22 +21,40 @@ public final class Concurrently {
         void run() throws Exception;
     }
 
-    /** Runs the task in a new thread. */
-    public static <T> CompletableFuture<T> spawn(Callable<T> task) {
-        CompletableFuture<T> result = new CompletableFuture<>();
-        Thread thread = new Thread(() -> {
-            try {
-                result.complete(task.call());
-            } catch (Throwable e) {
-                result.completeExceptionally(e);
-            }
-        });
-        thread.setDaemon(true);
-        thread.start();
-        return result;
+    /** A thread and what becomes of it. */
+    public static final class Task<T> extends CompletableFuture<T> {
+
+        private final Thread thread;
+
+        private Task(Callable<T> body) {
+            thread = new Thread(() -> {
+                try {
+                    complete(body.call());
+                } catch (Throwable e) {
+                    completeExceptionally(e);
+                }
+            });
+            thread.setDaemon(true);
+            thread.start();
+        }
+
+        public void interrupt() {
+            thread.interrupt();
+        }
+
+        /** Whether it waits to be let in, rather than for a reply: a message that comes earlier may pass it by. */
+        public boolean isParked() {
+            return Stream.of(thread.getStackTrace())
+                .anyMatch(frame -> frame.getClassName().equals(AbstractQueuedSynchronizer.class.getName()));
+        }
     }
 
-    public static CompletableFuture<Void> spawn(Body body) {
+    /** Runs the task in a new thread. */
+    public static <T> Task<T> spawn(Callable<T> task) {
+        return new Task<>(task);
+    }
+
+    public static Task<Void> spawn(Body body) {
         return spawn(() -> {
             body.run();
             return null;
@@ -53,7 +73,7 @@ public final class Concurrently {
     /** Runs the tasks of so many threads, all let go at the same moment, and returns their results in order. */
     public static <T> List<T> together(int threads, Callable<T> task) {
         CountDownLatch ready = new CountDownLatch(threads);
-        List<CompletableFuture<T>> results = IntStream.range(0, threads).mapToObj(i -> spawn(() -> {
+        List<Task<T>> results = IntStream.range(0, threads).mapToObj(i -> spawn(() -> {
             ready.countDown();
             ready.await();
             return task.call();
