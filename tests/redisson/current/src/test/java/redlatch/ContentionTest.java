@@ -1,5 +1,8 @@
 package redlatch;
 
+import io.netty.channel.EventLoopGroup;
+import io.netty.channel.MultiThreadIoEventLoopGroup;
+import io.netty.channel.nio.NioIoHandler;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.parallel.Isolated;
 import org.redisson.api.RLock;
@@ -8,6 +11,8 @@ import redlatch.harness.Counter;
 
 import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 
@@ -51,6 +56,29 @@ class ContentionTest extends RedissonTest {
         assertEquals(100, Collections.frequency(results, true));
         assertEquals(100, counter.value());
         eventually("no subscription is left", () -> channels().isEmpty());
+    }
+
+    @Test
+    void aHundredClientsConnectAtOnce() throws Exception {
+        EventLoopGroup loops = new MultiThreadIoEventLoopGroup(4, NioIoHandler.newFactory());
+        ExecutorService executor = Executors.newFixedThreadPool(4);
+        try {
+            Counter counter = new Counter();
+            together(100, () -> {
+                RedissonClient client = client(config().setEventLoopGroup(loops).setExecutor(executor));
+                RLock lock = client.getLock("lock");
+                lock.lock();
+                counter.increment();
+                lock.unlock();
+            });
+            assertEquals(100, counter.value());
+            long connections = this.<String>ask("CLIENT", "LIST").lines().count();
+            assertTrue(connections >= 2_500, connections + " connections");
+        } finally {
+            shutdownMoreClients();
+            executor.shutdown();
+            loops.shutdownGracefully(0, 1, SECONDS).await(10, SECONDS);
+        }
     }
 
     @Test

@@ -47,6 +47,7 @@ class WatchdogTest extends RedissonTest {
         try (Resp resp = connect()) {
             while (System.nanoTime() < end) {
                 renewals.forEach((name, seen) -> seen.add(resp.call("PTTL", name)));
+                Thread.sleep(20);
             }
         }
         renewals.forEach((name, seen) -> {

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * The server under test: some independent masters on free ports, with nothing kept on disk.
@@ -108,7 +109,7 @@ public final class Server implements AutoCloseable {
                     return;
                 }
             } catch (UncheckedIOException notYet) {
-                Thread.onSpinWait();
+                LockSupport.parkNanos(500_000);
             }
         }
         throw new IllegalStateException("no PONG from " + BINARY + " on port " + port + ", it said:\n" + read(log));
