@@ -11,6 +11,7 @@ import redlatch.harness.Proxy;
 import redlatch.harness.Resp;
 import redlatch.harness.Server;
 
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -35,7 +36,7 @@ class MultiLockTest {
             wires.add(wire);
             Config config = Settings.DEFAULT.config(wire.port());
             config.useSingleServer().setTimeout(500).setRetryAttempts(1)
-                .setRetryDelay(attempt -> java.time.Duration.ofMillis(50));
+                .setRetryDelay(attempt -> Duration.ofMillis(50));
             clients.add(Redisson.create(config));
         }
     }
