@@ -72,7 +72,7 @@ class BatchTest extends RedissonTest {
     }
 
     @Test
-    void transactionIsAllOrNothing() {
+    void transactionIsAllOrNothing() throws Exception {
         redisson.getBucket("bucket").set("old");
         RTransaction transaction = redisson.createTransaction(TransactionOptions.defaults());
         transaction.getBucket("bucket").set("new");
@@ -85,16 +85,16 @@ class BatchTest extends RedissonTest {
         assertEquals("new", other.getBucket("bucket").get());
         assertEquals(Map.of("k", "v"), other.getMap("map").readAllMap());
         assertEquals(Set.of("member"), other.getSet("set").readAll());
-        assertEquals(3L, this.<Long>ask("DBSIZE"), "no lock of the transaction is left");
+        eventually("no lock of the transaction is left", () -> ask("DBSIZE").equals(3L));
     }
 
     @Test
-    void rollbackLeavesNothing() {
+    void rollbackLeavesNothing() throws Exception {
         RTransaction transaction = redisson.createTransaction(TransactionOptions.defaults());
         transaction.getMap("map").put("k", "v");
         transaction.getBucket("bucket").set("new");
         transaction.rollback();
-        assertEquals(0L, this.<Long>ask("DBSIZE"));
+        eventually("nothing is left", () -> ask("DBSIZE").equals(0L));
     }
 
     @Test
@@ -108,7 +108,7 @@ class BatchTest extends RedissonTest {
             transaction.commit();
         });
         assertEquals(1, map.get("k"));
-        assertEquals(1L, this.<Long>ask("DBSIZE"));
+        eventually("only the map is left", () -> ask("DBSIZE").equals(1L));
     }
 
     @Test
