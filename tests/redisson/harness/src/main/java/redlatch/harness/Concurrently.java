@@ -1,11 +1,11 @@
 package redlatch.harness;
 
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.AbstractQueuedSynchronizer;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
@@ -23,6 +23,10 @@ public final class Concurrently {
 
     /** A thread and what becomes of it. */
     public static final class Task<T> extends CompletableFuture<T> {
+
+        /** Those of locks and semaphores, and that of the count-down latch. */
+        private static final Set<String> GATES =
+            Set.of("java.util.concurrent.Semaphore", "org.redisson.misc.ReclosableLatch");
 
         private final Thread thread;
 
@@ -44,8 +48,7 @@ public final class Concurrently {
 
         /** Whether it waits to be let in, rather than for a reply: a message that comes earlier may pass it by. */
         public boolean isParked() {
-            return Stream.of(thread.getStackTrace())
-                .anyMatch(frame -> frame.getClassName().equals(AbstractQueuedSynchronizer.class.getName()));
+            return Stream.of(thread.getStackTrace()).anyMatch(frame -> GATES.contains(frame.getClassName()));
         }
     }
 
