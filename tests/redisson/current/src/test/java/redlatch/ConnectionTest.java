@@ -16,7 +16,6 @@ import redlatch.harness.Concurrently.Task;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
@@ -55,8 +54,8 @@ class ConnectionTest extends RedissonTest {
         BlockingQueue<String> received = new LinkedBlockingQueue<>();
         other.getTopic("topic").addListener(String.class, (channel, message) -> received.add(message));
         redisson.getLock("lock").lock();
-        CompletableFuture<Boolean> waiter = spawn(() -> other.getLock("lock").tryLock(30, SECONDS));
-        eventually("it waits", () -> channels().size() == 2);
+        Task<Boolean> waiter = spawn(() -> other.getLock("lock").tryLock(30, SECONDS));
+        eventually("it waits", waiter::isParked);
         assertTrue(this.<Long>ask("CLIENT", "KILL", "TYPE", "pubsub") > 0);
         assertTrue(this.<Long>ask("CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes") > 0);
         eventually("the topic is heard again", () -> {
