@@ -504,17 +504,6 @@ fn parse_kill_filter<'a>(ctx: &Ctx<'a>) -> Result<KillFilter<'a>, Error> {
     Ok(filter)
 }
 
-impl Node {
-    /// Ends a connection at once, with whatever is still unwritten.
-    fn kill_session(&mut self, id: SessionId) {
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.out.clear();
-        }
-        self.unblock(id);
-        self.end_session(id);
-    }
-}
-
 fn client_help(ctx: &mut Ctx) -> Outcome {
     super::help::reply(ctx)
 }

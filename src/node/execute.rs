@@ -301,10 +301,8 @@ impl Node {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let limit = self.config.output_limit(session.is_subscriber());
         if limit > 0 && session.out.len() as u64 > limit && !session.closing {
-            session.out.clear();
-            session.closing = true;
+            self.kill_session(id);
             self.stats.output_limit_disconnections += 1;
-            self.sessions.mark_dirty(id);
         }
     }
 }

@@ -156,6 +156,8 @@ pub struct Session {
     pub own_pushes: Vec<u8>,
     /// No more requests are taken; the connection ends when `out` is written.
     pub closing: bool,
+    /// The connection ends at once, whatever is still unwritten.
+    pub killed: bool,
     /// Listed among the sessions with output.
     pub(super) dirty: bool,
     pub commands_processed: u64,
@@ -190,6 +192,7 @@ impl Session {
             out: Reply::new(Protocol::Resp2, version),
             own_pushes: Vec::new(),
             closing: false,
+            killed: false,
             dirty: false,
             commands_processed: 0,
         }
