@@ -15,6 +15,7 @@ mod info;
 mod introspection;
 mod keys;
 mod lcs;
+mod list_moves;
 mod lists;
 mod observability;
 mod pubsub;

@@ -20,6 +20,7 @@ const FAMILIES: &[&[Command]] = &[
     hashes::COMMANDS,
     introspection::COMMANDS,
     keys::COMMANDS,
+    list_moves::COMMANDS,
     lists::COMMANDS,
     observability::COMMANDS,
     pubsub::COMMANDS,
