@@ -7,6 +7,7 @@ use crate::node::notify::Class;
 use crate::num;
 use crate::store::List;
 use crate::store::list::{Element, End};
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -299,7 +300,8 @@ fn lset(ctx: &mut Ctx) -> Outcome {
     let index = ctx.int(2);
     let limits = ctx.node.store.limits.clone();
     let list = ctx.edit::<List>(key)?.ok_or(error::NO_SUCH_KEY)?;
-    let index = index?;
+    // Since 7.2 Redis looks at the low 32 bits of the index only.
+    let index = if limits.version >= Version::V7_2 { index? as i32 as i64 } else { index? };
     list.prepare([element], &limits);
     let at = place(index, list.len()).ok_or(error::INDEX_OUT_OF_RANGE)?;
     list.set(at, element, &limits);
@@ -334,6 +336,9 @@ fn linsert(ctx: &mut Ctx) -> Outcome {
 fn lrem(ctx: &mut Ctx) -> Outcome {
     let (key, element) = (ctx.argv[1], ctx.argv[3]);
     let limit = ctx.int(2)?;
+    if ctx.version() >= Version::V7_4 {
+        negatable(limit)?;
+    }
     let Some(list) = ctx.edit::<List>(key)? else {
         ctx.reply.int(0);
         return Ok(());
@@ -347,6 +352,11 @@ fn lrem(ctx: &mut Ctx) -> Outcome {
     }
     ctx.reply.int(removed as i64);
     Ok(())
+}
+
+/// Refuses the one number whose sign cannot be changed, as later releases do.
+fn negatable(number: i64) -> Result<i64, Error> {
+    if number == i64::MIN { Err(error::out_of_range(-i64::MAX, i64::MAX)) } else { Ok(number) }
 }
 
 fn ltrim(ctx: &mut Ctx) -> Outcome {
@@ -394,16 +404,17 @@ struct Wanted {
 }
 
 impl Wanted {
-    fn parse(mut words: Words) -> Result<Wanted, Error> {
+    fn parse(mut words: Words, version: Version) -> Result<Wanted, Error> {
         let mut wanted = Wanted { rank: 1, from_tail: false, count: None, most: 0 };
         let positive = |word: &[u8], error| num::parse_i64(word).filter(|&n| n >= 0).ok_or(error);
         while !words.is_empty() {
             if words.take_with("RANK", 1) {
                 let rank = words.int()?;
-                match rank {
-                    0 => return Err(ZERO_RANK),
-                    i64::MIN => return Err(error::out_of_range(-i64::MAX, i64::MAX)),
-                    _ => {}
+                if rank == 0 {
+                    return Err(ZERO_RANK);
+                }
+                if version >= Version::V7_2 {
+                    negatable(rank)?;
                 }
                 (wanted.rank, wanted.from_tail) = (rank.unsigned_abs() as usize, rank < 0);
             } else if words.take_with("COUNT", 1) {
@@ -413,6 +424,11 @@ impl Wanted {
             } else {
                 return Err(error::SYNTAX);
             }
+        }
+        // Before 7.2 this one overflows, and every match comes after it.
+        if wanted.rank == i64::MIN.unsigned_abs() as usize {
+            wanted.rank = 1;
+            wanted.count = wanted.count.map(|_| 0);
         }
         Ok(wanted)
     }
@@ -436,7 +452,7 @@ impl Wanted {
 
 fn lpos(ctx: &mut Ctx) -> Outcome {
     let (key, element) = (ctx.argv[1], ctx.argv[2]);
-    let wanted = Wanted::parse(ctx.words(3))?;
+    let wanted = Wanted::parse(ctx.words(3), ctx.version())?;
     let (list, reply) = ctx.read_and_reply::<List>(key)?;
     let indexes: Vec<usize> = list.map_or(Vec::new(), |list| wanted.find(list, element).collect());
     if wanted.count.is_some() {

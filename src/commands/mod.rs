@@ -22,6 +22,7 @@ mod pubsub;
 mod scan;
 mod scripting;
 mod server;
+mod set_algebra;
 mod sets;
 mod sort;
 mod sorted_sets;

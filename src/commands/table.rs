@@ -26,6 +26,7 @@ const FAMILIES: &[&[Command]] = &[
     pubsub::COMMANDS,
     scripting::COMMANDS,
     server::COMMANDS,
+    set_algebra::COMMANDS,
     sets::COMMANDS,
     sorted_sets::COMMANDS,
     sort::COMMANDS,
