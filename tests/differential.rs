@@ -40,8 +40,10 @@ families! {
     expiry,
     hashes,
     keys,
+    lists,
     pubsub,
     server,
+    sets,
     strings,
     transactions,
 }

@@ -34,6 +34,8 @@ pub struct Ctx<'a> {
     pub origin: Origin,
     /// A request that was tried again has to go on waiting.
     pub waits_again: bool,
+    /// The key that woke a blocked request.
+    pub ready_key: Option<&'a [u8]>,
     db: usize,
 }
 
@@ -47,7 +49,7 @@ impl<'a> Ctx<'a> {
         origin: Origin,
     ) -> Ctx<'a> {
         let db = node.sessions.get(id).map_or(0, |session| session.db);
-        Ctx { node, id, command, argv, reply, origin, waits_again: false, db }
+        Ctx { node, id, command, argv, reply, origin, waits_again: false, ready_key: None, db }
     }
 
     pub fn version(&self) -> Version {
@@ -253,9 +255,14 @@ impl<'a> Ctx<'a> {
 
     /// Says that a key was changed: watchers and waiting clients first, then the event, then the count of changes.
     pub fn touched(&mut self, key: &[u8], class: Class, event: &str) {
+        self.changed(key, class, event, 1);
+    }
+
+    /// [`touched`](Self::touched), for a command that counts each element as a change.
+    pub fn changed(&mut self, key: &[u8], class: Class, event: &str, changes: usize) {
         self.node.signal_modified(self.db, key);
         self.node.notify(class, event, self.db, key);
-        self.node.dirty += 1;
+        self.node.dirty += changes as u64;
     }
 
     /// Only the event, for the second and later ones of a command.
@@ -312,6 +319,16 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// Those of its keys that a command which may wait looks at, in order. Before 7.2 a blocked request that runs again
+    /// looks at the key that woke it, and at no other.
+    pub fn keys_to_try(&self, keys: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
+        let woken_by = self.ready_key.filter(|_| self.version() < Version::V7_2);
+        match woken_by.and_then(|key| keys.iter().position(|other| *other == key)) {
+            Some(at) => &keys[at..=at],
+            None => keys,
+        }
+    }
+
     /// A timeout in seconds with fractions, as blocking commands take it; in ms.
     pub fn timeout_ms(&self, index: usize) -> Result<u64, Error> {
         const OUT_OF_RANGE: Error = Error::new("ERR timeout is out of range");
@@ -355,6 +372,11 @@ impl<'a> Words<'a> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
+    }
+
+    /// Leaves out the next `count` words.
+    pub fn skip(&mut self, count: usize) {
+        self.rest = self.rest.get(count..).unwrap_or(&[]);
     }
 
     /// The next word, or a syntax error.
