@@ -18,6 +18,7 @@ mod lcs;
 mod lists;
 mod observability;
 mod pubsub;
+mod random;
 mod scan;
 mod scripting;
 mod server;
