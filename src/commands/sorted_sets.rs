@@ -375,15 +375,16 @@ fn zscan(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Writes members, and their scores if asked: pairs in RESP3, one flat array in RESP2.
+/// Writes the first `len` members, and their scores if asked: pairs in RESP3, one flat array in RESP2.
 pub(super) fn reply_members<'a>(
     reply: &mut Reply,
-    members: impl ExactSizeIterator<Item = (&'a [u8], f64)>,
+    len: usize,
+    members: impl Iterator<Item = (&'a [u8], f64)>,
     with_scores: bool,
 ) {
     let nested = with_scores && reply.protocol == Protocol::Resp3;
-    reply.array(if with_scores && !nested { members.len() * 2 } else { members.len() });
-    for (member, score) in members {
+    reply.array(if with_scores && !nested { len * 2 } else { len });
+    for (member, score) in members.take(len) {
         if nested {
             reply.array(2);
         }
