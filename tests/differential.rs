@@ -38,10 +38,13 @@ families! {
     blocking,
     connection,
     expiry,
+    hash_expiry,
     hashes,
     keys,
     pubsub,
     server,
+    sort,
+    sorted_sets,
     strings,
     transactions,
 }
