@@ -42,9 +42,36 @@ pub fn parse_cursor(text: &[u8], version: Version) -> Option<u64> {
     }
 }
 
-/// Reads a double as `strtod` does, refusing blanks, NaN and trailing bytes: decimal, `inf`/`infinity` in any case, hexadecimal.
+/// Reads a double as Redis reads the operands of commands: as [`strtod`] does, but no blanks in front, no empty text and
+/// nothing beyond the range of doubles.
 pub fn parse_f64(text: &[u8]) -> Option<f64> {
-    let text = std::str::from_utf8(text).ok()?;
+    let value = strtod(text)?;
+    let is_strict = text.first().is_some_and(|&first| !is_space(first)) && !is_beyond_range(text, value);
+    is_strict.then_some(value)
+}
+
+/// Whether C's `strtod` reports ERANGE for finite text that reads as `value`: it overflows, or nothing is left of it.
+pub fn is_beyond_range(text: &[u8], value: f64) -> bool {
+    if value.is_infinite() {
+        return !text.iter().any(|byte| byte.eq_ignore_ascii_case(&b'i'));
+    }
+    let mantissa = text.split(|byte| matches!(byte, b'e' | b'E' | b'p' | b'P')).next().unwrap_or_default();
+    value == 0.0 && mantissa.iter().any(|byte| matches!(byte, b'1'..=b'9'))
+}
+
+/// C's `isspace`.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+/// Reads the whole of a text as C's `strtod` does, refusing NaN: blanks in front, decimal, `inf`/`infinity` in any case,
+/// hexadecimal; the empty text is zero.
+pub fn strtod(text: &[u8]) -> Option<f64> {
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    let blanks = text.iter().take_while(|&&byte| is_space(byte)).count();
+    let text = std::str::from_utf8(&text[blanks..]).ok()?;
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if unsigned.starts_with("0x") || unsigned.starts_with("0X") {
         let magnitude = parse_hex_f64(&unsigned[2..])?;
@@ -52,15 +79,7 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
     }
     // Rust's own reader takes the same decimal grammar; `nan` is the one word it knows and Redis refuses.
     let value: f64 = text.parse().ok()?;
-    if value.is_nan() {
-        return None;
-    }
-    let is_word = unsigned.starts_with(['i', 'I']);
-    // strtod reports ERANGE for finite text that overflows, and Redis refuses it.
-    if value.is_infinite() && !is_word {
-        return None;
-    }
-    Some(value)
+    (!value.is_nan()).then_some(value)
 }
 
 /// The part of a hexadecimal float after `0x`: digits, a point, a binary exponent.

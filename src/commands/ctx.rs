@@ -147,6 +147,11 @@ impl<'a> Ctx<'a> {
         self.node.store.dbs[self.db].entry(slot)
     }
 
+    /// The value in a slot, whatever its type, for a command that changes its form.
+    pub fn value_mut(&mut self, slot: u32) -> Option<&mut Value> {
+        self.node.store.dbs[self.db].entry_mut(slot).map(|entry| &mut entry.value)
+    }
+
     pub fn exists(&mut self, key: &[u8]) -> bool {
         self.find_for_write(key).is_some()
     }

@@ -2,6 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
+use super::random;
 use super::scan::{self, Extra, ScanOptions};
 use crate::error::{self, Error, Outcome};
 use crate::long_double::LongDouble;
@@ -10,7 +11,7 @@ use crate::num;
 use crate::store::Hash;
 use crate::store::hash::Field;
 use crate::version::Version;
-use crate::wire::{Protocol, Reply};
+use crate::wire::Reply;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -417,39 +418,14 @@ fn hscan(ctx: &mut Ctx) -> Outcome {
 
 fn hrandfield(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
-    let Some(count) = ctx.argv.get(2) else {
+    let Some(request) = random::Request::parse(ctx, "WITHVALUES")? else {
         return random_field(ctx, key);
     };
-    let count = num::parse_i64(count).ok_or(error::NOT_AN_INTEGER)?;
-    if count == i64::MIN {
-        return Err(error::out_of_range(-i64::MAX, i64::MAX));
-    }
-    let with_values = match &ctx.argv[3..] {
-        [] => false,
-        [word] if word.eq_ignore_ascii_case(b"WITHVALUES") => true,
-        _ => return Err(error::SYNTAX),
-    };
-    if with_values && !(-i64::MAX / 2..=i64::MAX / 2).contains(&count) {
-        return Err(error::OUT_OF_RANGE);
-    }
     let now_ms = ctx.now().wall_ms();
     let fields: Vec<(Vec<u8>, Vec<u8>)> = alive(ctx.read::<Hash>(key)?, now_ms)
         .map(|field| (field.name.to_vec(), field.value.to_vec()))
         .collect();
-    let picks = ctx.pick(fields.len(), count);
-    let nested = with_values && ctx.reply.protocol == Protocol::Resp3;
-    ctx.reply.array(if with_values && !nested { picks.len() * 2 } else { picks.len() });
-    for at in picks {
-        let (name, value) = &fields[at];
-        if nested {
-            ctx.reply.array(2);
-        }
-        ctx.reply.bulk(name);
-        if with_values {
-            ctx.reply.bulk(value);
-        }
-    }
-    Ok(())
+    random::reply(ctx, &fields, request, |reply, value| reply.bulk(value))
 }
 
 fn random_field(ctx: &mut Ctx, key: &[u8]) -> Outcome {

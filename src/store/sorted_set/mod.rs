@@ -94,6 +94,11 @@ impl SortedSet {
         set
     }
 
+    /// An empty large set, as set operations begin with.
+    pub fn skiplist() -> SortedSet {
+        SortedSet(Form::Skiplist(Box::default()))
+    }
+
     /// Tells how many members (repeated ones included) of up to `longest` bytes one command is about to add.
     /// Since 7.2, more or longer ones than a small set may have make it a skiplist at once.
     pub fn expect(&mut self, members: usize, longest: usize, limits: &Limits) {
@@ -298,7 +303,8 @@ impl SortedSet {
         *self.0 = Form::Listpack(entries);
     }
 
-    fn become_skiplist(&mut self) {
+    /// Makes a set large, whatever its size, as SORT does.
+    pub fn become_skiplist(&mut self) {
         let Form::Listpack(entries) = &*self.0 else { return };
         let mut large = Large::default();
         for (rank, (member, score)) in entries.iter().enumerate() {
