@@ -1,9 +1,10 @@
 //! What SCAN, HSCAN, SSCAN and ZSCAN have in common: cursor and options.
 
 use super::ctx::Ctx;
-use crate::error::{self, Error};
+use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::num;
+use crate::store::Kind;
 
 /// The options of a scan.
 pub struct ScanOptions<'a> {
@@ -61,6 +62,25 @@ impl<'a> ScanOptions<'a> {
             Some(pattern) => glob::matches(pattern, element, false),
         }
     }
+}
+
+/// HSCAN, SSCAN or ZSCAN: `visit` scans the value and gives the next cursor. The options of a scan of nothing are not
+/// looked at.
+pub fn scan_value<T: Kind>(
+    ctx: &mut Ctx,
+    extra: Extra,
+    visit: impl FnOnce(&T, &ScanOptions, &mut Vec<Vec<u8>>) -> u64,
+) -> Outcome {
+    let (key, version) = (ctx.argv[1], ctx.version());
+    num::parse_cursor(ctx.argv[2], version).ok_or(error::INVALID_CURSOR)?;
+    let options = ScanOptions::parse(ctx, 2, extra);
+    let mut found = Vec::new();
+    let next = match ctx.read::<T>(key)? {
+        Some(value) => visit(value, &options?, &mut found),
+        None => 0,
+    };
+    reply(ctx, next, &found);
+    Ok(())
 }
 
 /// Writes the next cursor and the elements found.
