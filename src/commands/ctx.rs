@@ -34,6 +34,8 @@ pub struct Ctx<'a> {
     pub origin: Origin,
     /// A request that was tried again has to go on waiting.
     pub waits_again: bool,
+    /// The key that woke a blocked request.
+    pub ready_key: Option<&'a [u8]>,
     db: usize,
 }
 
@@ -47,7 +49,7 @@ impl<'a> Ctx<'a> {
         origin: Origin,
     ) -> Ctx<'a> {
         let db = node.sessions.get(id).map_or(0, |session| session.db);
-        Ctx { node, id, command, argv, reply, origin, waits_again: false, db }
+        Ctx { node, id, command, argv, reply, origin, waits_again: false, ready_key: None, db }
     }
 
     pub fn version(&self) -> Version {
@@ -254,9 +256,14 @@ impl<'a> Ctx<'a> {
 
     /// Says that a key was changed: watchers and waiting clients first, then the event, then the count of changes.
     pub fn touched(&mut self, key: &[u8], class: Class, event: &str) {
+        self.changed(key, class, event, 1);
+    }
+
+    /// [`touched`](Self::touched), for a command that counts each element as a change.
+    pub fn changed(&mut self, key: &[u8], class: Class, event: &str, changes: usize) {
         self.node.signal_modified(self.db, key);
         self.node.notify(class, event, self.db, key);
-        self.node.dirty += 1;
+        self.node.dirty += changes as u64;
     }
 
     /// Only the event, for the second and later ones of a command.
@@ -283,9 +290,13 @@ impl<'a> Ctx<'a> {
         if count < 0 {
             return (0..count.unsigned_abs()).map(|_| self.node.rng.below(len)).collect();
         }
-        // The first places of a shuffle.
         let count = (count as u64).min(len as u64) as usize;
         let mut indexes: Vec<usize> = (0..len).collect();
+        if count == len {
+            // Nothing is left to chance; Redis gives all in their order.
+            return indexes;
+        }
+        // The first places of a shuffle.
         for at in 0..count {
             let other = at + self.node.rng.below(len - at);
             indexes.swap(at, other);
@@ -310,20 +321,35 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// Those of its keys that a command which may wait looks at, in order. Before 7.2 a blocked request that runs again
+    /// looks at the key that woke it, and at no other.
+    pub fn keys_to_try(&self, keys: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
+        let woken_by = self.ready_key.filter(|_| self.version() < Version::V7_2);
+        match woken_by.and_then(|key| keys.iter().position(|other| *other == key)) {
+            Some(at) => &keys[at..=at],
+            None => keys,
+        }
+    }
+
     /// A timeout in seconds with fractions, as blocking commands take it; in ms.
     pub fn timeout_ms(&self, index: usize) -> Result<u64, Error> {
+        const NEGATIVE: Error = Error::new("ERR timeout is negative");
         const OUT_OF_RANGE: Error = Error::new("ERR timeout is out of range");
-        let seconds = num::parse_f64(self.argv[index])
+        // Redis reads a number with a wider range here.
+        let word = self.argv[index];
+        let seconds = num::strtod(word)
+            .filter(|_| num::starts_as_number(word))
             .ok_or(Error::new("ERR timeout is not a float or out of range"))?;
+        let checks_range = self.version() >= Version::V7_2;
         let ms = seconds * 1000.0;
         if ms > i64::MAX as f64 {
-            return Err(OUT_OF_RANGE);
+            return Err(if checks_range { OUT_OF_RANGE } else { NEGATIVE });
         }
         let ms = ms.ceil() as i64;
         if ms < 0 {
-            return Err(Error::new("ERR timeout is negative"));
+            return Err(NEGATIVE);
         }
-        if ms > 0 && ms.checked_add(self.now().wall_ms()).is_none() {
+        if checks_range && ms > 0 && ms.checked_add(self.now().wall_ms()).is_none() {
             return Err(OUT_OF_RANGE);
         }
         Ok(ms as u64)
@@ -353,6 +379,11 @@ impl<'a> Words<'a> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
+    }
+
+    /// Leaves out the next `count` words.
+    pub fn skip(&mut self, count: usize) {
+        self.rest = self.rest.get(count..).unwrap_or(&[]);
     }
 
     /// The next word, or a syntax error.

@@ -273,6 +273,9 @@ impl<'a> Query<'a> {
     /// The ranks asked for, from the lowest score.
     fn ranks(&self, set: &SortedSet) -> Range<usize> {
         let ranks = self.bounds.ranks(set, self.reverse);
+        if matches!(self.bounds, Bounds::Rank(..)) {
+            return ranks;
+        }
         let skipped = usize::try_from(self.offset).unwrap_or(usize::MAX).min(ranks.len());
         let taken = usize::try_from(self.limit).unwrap_or(usize::MAX).min(ranks.len() - skipped);
         if self.reverse {

@@ -230,7 +230,8 @@ fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
     if !options.xx || ctx.exists(key) {
         let limits = ctx.node.store.limits.clone();
         let set = ctx.edit_or_create::<SortedSet>(key)?;
-        let longest = pairs.iter().map(|[_, member]| member.len()).max();
+        // Long members matter to a new set only.
+        let longest = pairs.iter().map(|[_, member]| member.len()).max().filter(|_| set.is_empty());
         set.expect(pairs.len(), longest.unwrap_or(0), &limits);
         for ([_, member], score) in pairs.iter().zip(scores) {
             last = match options.apply(set, member, score, &limits)? {
@@ -347,7 +348,10 @@ fn zrandmember(ctx: &mut Ctx) -> Outcome {
         return Ok(());
     };
     let members: Vec<(Vec<u8>, f64)> = match ctx.read::<SortedSet>(key)? {
-        Some(set) => set.iter().map(|(member, score)| (member.to_vec(), score)).collect(),
+        // Where all are asked for, Redis gives the highest first.
+        Some(set) => {
+            set.iter_back_from(set.len() - 1).map(|(member, score)| (member.to_vec(), score)).collect()
+        }
         None => Vec::new(),
     };
     random::reply(ctx, &members, request, |reply, &score| reply.double(score))
@@ -355,7 +359,8 @@ fn zrandmember(ctx: &mut Ctx) -> Outcome {
 
 fn zscan(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
-    let options = ScanOptions::parse(ctx.argv[2], ctx.words(3), Extra::default())?;
+    let extra = Extra { no_values_elsewhere: ctx.version() >= Version::V7_4, ..Extra::default() };
+    let options = ScanOptions::parse(ctx.argv[2], ctx.words(3), extra)?;
     let version = ctx.version();
     let mut found: Vec<Vec<u8>> = Vec::new();
     let mut next = 0;
@@ -363,9 +368,12 @@ fn zscan(ctx: &mut Ctx) -> Outcome {
         let is_listpack = set.encoding() == "listpack";
         next = set.scan(options.cursor, options.count, |member, score| {
             if options.matches(member) {
-                // The scores of a large set keep the long form that those of a listpack had before 7.2.
-                let text =
-                    if is_listpack { num::format_double(score, version) } else { num::format_g(score, 17) };
+                let text = match num::as_integer(score) {
+                    Some(integer) if is_listpack => integer.to_string(),
+                    None if is_listpack => num::format_double(score, version),
+                    // A large set's scores are printed with all their digits in every release.
+                    _ => num::format_g(score, 17),
+                };
                 found.push(member.to_vec());
                 found.push(text.into_bytes());
             }

@@ -110,7 +110,7 @@ impl Node {
                 if !self.is_ready_for(id, &place) {
                     continue;
                 }
-                self.retry_blocked(id);
+                self.retry_blocked(id, &place.1);
             }
         }
     }
@@ -131,11 +131,11 @@ impl Node {
     }
 
     /// Runs the request of a blocked client again; it stays blocked, in its place, if it still has to wait.
-    fn retry_blocked(&mut self, id: SessionId) {
+    fn retry_blocked(&mut self, id: SessionId, key: &[u8]) {
         let Some(blocked) = self.sessions.get_mut(id).and_then(|session| session.blocked.take()) else {
             return;
         };
-        let again = self.run_again(id, &blocked);
+        let again = self.run_again(id, &blocked, key);
         if again {
             if let Some(session) = self.sessions.get_mut(id) {
                 session.blocked = Some(blocked);

@@ -88,7 +88,7 @@ impl Node {
     }
 
     /// Runs a blocked client's request again. True: it still has to wait.
-    pub(super) fn run_again(&mut self, id: SessionId, blocked: &Blocked) -> bool {
+    pub(super) fn run_again(&mut self, id: SessionId, blocked: &Blocked, key: &[u8]) -> bool {
         let argv = blocked.argv.args();
         let Some(command) = table::find(&argv, self.config.version) else { return false };
         let Some(session) = self.sessions.get_mut(id) else { return false };
@@ -96,6 +96,7 @@ impl Node {
         let start = reply.len();
         let caller = self.executing.replace(id);
         let mut ctx = Ctx::new(self, id, command, &argv, &mut reply, Origin::Blocked);
+        ctx.ready_key = Some(key);
         let outcome = (command.run)(&mut ctx);
         let waits = ctx.waits_again;
         if let Err(error) = outcome {

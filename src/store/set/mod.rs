@@ -3,6 +3,8 @@
 //! Integers stand sorted in an `intset`. Since 7.2 a small set of other members is a `listpack`, in the order in which they
 //! were added; everything else is a table in the order of its slots. Adding never makes a set smaller again.
 
+use std::collections::BTreeSet;
+
 use itoa::Buffer;
 
 use super::limits::Limits;
@@ -225,6 +227,48 @@ impl Set {
         let member = self.random(draw)?.to_vec();
         self.remove(&member);
         Some(member)
+    }
+
+    /// The members at these places of the order of [`iter`](Self::iter).
+    pub fn members_at(&self, places: &[usize]) -> Vec<Vec<u8>> {
+        let members: Vec<Member> = self.iter().collect();
+        places.iter().filter_map(|&place| members.get(place)).map(Member::to_vec).collect()
+    }
+
+    /// Takes out the members at these places, in the order they are named. If few stay Redis builds a new set of them, whose form
+    /// is that of a set to which they are added.
+    pub fn take(&mut self, places: &[usize], limits: &Limits) -> Vec<Vec<u8>> {
+        const FEW: usize = 5;
+        let taken = self.members_at(places);
+        let stay = self.len() - taken.len();
+        if stay * FEW > taken.len() {
+            for member in &taken {
+                self.remove(member);
+            }
+            return taken;
+        }
+        let gone: BTreeSet<usize> = places.iter().copied().collect();
+        let kept: Vec<usize> = (0..self.len()).filter(|place| !gone.contains(place)).collect();
+        let kept = self.members_at(&kept);
+        *self = match (&self.0, kept.first()) {
+            (Form::Intset(_), _) => Set::intset(),
+            (_, Some(first)) if limits.version < Version::V7_2 => Set::for_members(first, 1, limits),
+            _ => Set::listpack(),
+        };
+        for member in &kept {
+            self.add(member, limits);
+        }
+        taken
+    }
+
+    /// An empty set of the form this one has.
+    pub fn empty_of_same_form(&self, limits: &Limits) -> Set {
+        match self.0 {
+            _ if limits.version < Version::V7_2 => Set::intset(),
+            Form::Intset(_) => Set::intset(),
+            Form::Listpack(_) => Set::listpack(),
+            Form::Table(_) => Set::table(),
+        }
     }
 
     /// Makes a set of integers an intset, if that may hold as many. The results of set operations end so.
