@@ -230,9 +230,9 @@ fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
     if !options.xx || ctx.exists(key) {
         let limits = ctx.node.store.limits.clone();
         let set = ctx.edit_or_create::<SortedSet>(key)?;
-        // Long members matter to a new set only.
-        let longest = pairs.iter().map(|[_, member]| member.len()).max().filter(|_| set.is_empty());
-        set.expect(pairs.len(), longest.unwrap_or(0), &limits);
+        // For a new set, the first member speaks for all.
+        let longest = if set.is_empty() { pairs[0][1].len() } else { 0 };
+        set.expect(pairs.len(), longest, &limits);
         for ([_, member], score) in pairs.iter().zip(scores) {
             last = match options.apply(set, member, score, &limits)? {
                 Change::Refused => None,
