@@ -271,6 +271,21 @@ impl<'a> Query<'a> {
         Ok(Query { bounds, reverse, offset, limit, with_scores })
     }
 
+    /// How many members are asked for, and those, in the order of the query.
+    fn members<'s>(
+        &self,
+        set: &'s SortedSet,
+        version: Version,
+    ) -> (usize, impl Iterator<Item = (&'s [u8], f64)> + use<'s>) {
+        let ranks = self.ranks(set, version);
+        let members = if self.reverse {
+            set.iter_back_from(ranks.end.saturating_sub(1))
+        } else {
+            set.iter_from(ranks.start)
+        };
+        (ranks.len(), members.take(ranks.len()))
+    }
+
     /// The ranks asked for, from the lowest score.
     fn ranks(&self, set: &SortedSet, version: Version) -> Range<usize> {
         let ranks = self.bounds.ranks(set, self.reverse);
@@ -329,13 +344,8 @@ fn range(ctx: &mut Ctx, by: Option<By>, reverse: Option<bool>) -> Outcome {
         reply.array(0);
         return Ok(());
     };
-    let ranks = query.ranks(set, version);
-    if query.reverse {
-        let from = ranks.end.saturating_sub(1);
-        reply_members(reply, ranks.len(), set.iter_back_from(from), query.with_scores);
-    } else {
-        reply_members(reply, ranks.len(), set.iter_from(ranks.start), query.with_scores);
-    }
+    let (len, members) = query.members(set, version);
+    reply_members(reply, len, members, query.with_scores);
     Ok(())
 }
 
@@ -346,12 +356,12 @@ fn zrangestore(ctx: &mut Ctx) -> Outcome {
     let limits = ctx.node.store.limits.clone();
     let mut result = SortedSet::for_members(0, 0, &limits);
     if let Some(set) = ctx.read::<SortedSet>(from)? {
-        let ranks = query.ranks(set, version);
+        let (len, members) = query.members(set, version);
         if matches!(query.bounds, Bounds::Rank(..)) {
             // Only ranks tell beforehand how many members there will be.
-            result.expect(ranks.len(), 0, &limits);
+            result.expect(len, 0, &limits);
         }
-        for (member, score) in set.iter_from(ranks.start).take(ranks.len()) {
+        for (member, score) in members {
             result.add(member, score, &limits);
         }
     }

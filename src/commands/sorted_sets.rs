@@ -383,7 +383,7 @@ fn zscan(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Writes the first `len` members, and their scores if asked: pairs in RESP3, one flat array in RESP2.
+/// Writes `len` members, and their scores if asked: pairs in RESP3, one flat array in RESP2.
 pub(super) fn reply_members<'a>(
     reply: &mut Reply,
     len: usize,
@@ -392,7 +392,7 @@ pub(super) fn reply_members<'a>(
 ) {
     let nested = with_scores && reply.protocol == Protocol::Resp3;
     reply.array(if with_scores && !nested { len * 2 } else { len });
-    for (member, score) in members.take(len) {
+    for (member, score) in members {
         if nested {
             reply.array(2);
         }
