@@ -206,7 +206,8 @@ fn field_text(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
 
 /// Writes the value on top of the stack. `script` is the protocol that the script has set; the reply has its own.
 fn write_value(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
-    if !lua.reserve(8) {
+    // The room that Redis asks for, so that replies nest as deep as there.
+    if !lua.reserve(4) {
         return reply.error(&[b"ERR ", STACK_LIMIT].concat());
     }
     match lua.kind(-1) {
@@ -236,18 +237,16 @@ fn write_marked_table(lua: &mut Stack, script: Protocol, reply: &mut Reply) -> b
         reply.raw(b"\r\n");
     } else if let Some(value) = number_field(lua, b"double") {
         reply.double(value);
+    } else if let Some(digits) = c_field(lua, b"big_number") {
+        reply.big_number(&one_line(&digits));
+    } else if let Some((format, text)) = verbatim_field(lua) {
+        reply.verbatim(&format, &text);
     } else if enter_table_field(lua, b"map") {
         write_map(lua, script, reply);
         lua.pop(1);
     } else if enter_table_field(lua, b"set") {
         write_set(lua, script, reply);
         lua.pop(1);
-    } else if let Some(digits) = c_field(lua, b"big_number") {
-        reply.big_number(&one_line(&digits));
-    } else if enter_table_field(lua, b"verbatim_string") {
-        let written = write_verbatim(lua, reply);
-        lua.pop(1);
-        return written;
     } else {
         return false;
     }
@@ -332,15 +331,17 @@ fn write_set(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
     reply.end_set(header, len);
 }
 
-/// Writes the parts of a verbatim string; false, and nothing, if one is missing.
-fn write_verbatim(lua: &mut Stack, reply: &mut Reply) -> bool {
-    let (Some(format), Some(text)) = (string_field(lua, b"format"), string_field(lua, b"string")) else {
-        return false;
-    };
+/// Format and text of a verbatim string, if both are there.
+fn verbatim_field(lua: &mut Stack) -> Option<([u8; 3], Vec<u8>)> {
+    if !enter_table_field(lua, b"verbatim_string") {
+        return None;
+    }
+    let parts = string_field(lua, b"format").zip(string_field(lua, b"string"));
+    lua.pop(1);
+    let (format, text) = parts?;
     let mut tag = [b' '; 3];
     for (to, &from) in tag.iter_mut().zip(&format) {
         *to = from;
     }
-    reply.verbatim(&tag, &text);
-    true
+    Some((tag, text))
 }

@@ -12,7 +12,7 @@ const REMOVED_BEFORE_7_2: &[&str] = &["getfenv", "setfenv", "newproxy"];
 
 /// Libraries that are read-only to scripts.
 const LIBRARIES: &[&str] =
-    &["redis", "string", "math", "table", "coroutine"];
+    &["redis", "string", "math", "table", "coroutine", "cjson", "cmsgpack", "struct", "bit", "os"];
 
 /// Fills the table of globals at 1, and pushes what scripts hold as `_G`.
 pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
@@ -25,6 +25,11 @@ pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
     }
     add_redis(lua, version);
     add_library(lua, "bit", super::bit::FUNCTIONS);
+    add_library(lua, "struct", super::struct_pack::FUNCTIONS);
+    super::cjson::push_library(lua);
+    lua.raw_set_field(1, b"cjson");
+    super::cmsgpack::push_library(lua);
+    lua.raw_set_field(1, b"cmsgpack");
     if version >= Version::V7_4 {
         add_library(lua, "os", &[("clock", clock)]);
     }
@@ -122,7 +127,7 @@ fn protect(lua: &mut Stack) {
 /// `__index` of the globals.
 fn missing_global(lua: &mut Stack) -> Raised<usize> {
     let Some(name) = lua.text(2) else {
-        return lua.raise_text("Second argument to luaRedisNonexistentGlobal must be a string or number");
+        return lua.raise_text("Second argument to luaProtectedTableError must be a string or number");
     };
     let text = [b"Script attempted to access nonexistent global variable '", name, b"'"].concat();
     lua.raise_bytes(&text)

@@ -234,15 +234,6 @@ impl<'a> Stack<'a> {
         self.kind(index) == Kind::LightUserdata && unsafe { ffi::lua_touserdata(self.state, self.existing(index)) }.is_null()
     }
 
-    pub fn is_rust_function(&self, index: i32) -> bool {
-        let index = self.absolute(index);
-        index != 0 && unsafe { ffi::lua_iscfunction(self.state, index) } != 0
-    }
-
-    pub fn raw_equal(&self, a: i32, b: i32) -> bool {
-        unsafe { ffi::lua_rawequal(self.state, self.existing(a), self.existing(b)) != 0 }
-    }
-
     /// The length of a string or table, as `#` gives it.
     pub fn raw_len(&self, index: i32) -> usize {
         unsafe { ffi::lua_objlen(self.state, self.existing(index)) }
@@ -373,12 +364,6 @@ impl<'a> Stack<'a> {
         self.top -= 1;
     }
 
-    /// Replaces the key on top by the value the table holds for it.
-    pub fn raw_get(&mut self, table: i32) {
-        let table = self.table(table);
-        unsafe { ffi::lua_rawget_(self.state, table) };
-    }
-
     /// Pushes `table[key]`.
     pub fn raw_get_field(&mut self, table: i32, key: &[u8]) {
         let table = self.table(table);
@@ -430,23 +415,31 @@ impl<'a> Stack<'a> {
     /// Calls `visit` for each entry in Lua's order, with the key at -2 and the value at -1. What `visit` leaves above them is dropped. It
     /// must not assign to the table.
     pub fn each(&mut self, table: i32, mut visit: impl FnMut(&mut Stack) -> Raised<()>) -> Raised<()> {
+        self.each_until(table, |lua| visit(lua).map(|()| true))
+    }
+
+    /// Like `each`, until `visit` says false.
+    pub fn each_until(&mut self, table: i32, mut visit: impl FnMut(&mut Stack) -> Raised<bool>) -> Raised<()> {
         let table = self.table(table);
-        self.one_more();
-        guard::push_real(self, table);
-        let real = self.top;
+        let start = self.top;
+        let real = if guard::push_real(self, table) { self.top } else { table };
+        let below = self.top;
         self.push_nil();
         loop {
             self.one_more();
             // SAFETY: the key is nil or one that the table has just given, so `lua_next` does not raise.
             if unsafe { ffi::lua_next(self.state, real) } == 0 {
-                self.top = real;
-                self.pop(1);
-                return Ok(());
+                self.top = below;
+                break;
             }
             self.pushed();
-            visit(self)?;
-            self.set_len(real + 1);
+            if !visit(self)? {
+                break;
+            }
+            self.set_len(below + 1);
         }
+        self.set_len(start);
+        Ok(())
     }
 
     pub(super) fn note_pushed(&mut self) {
@@ -527,6 +520,11 @@ impl<'a> Stack<'a> {
         }
     }
 
+    /// The most bytes that a script may hold.
+    pub fn memory_limit(&self) -> usize {
+        self.shared.memory.limit.get()
+    }
+
     /// Raises when the script holds more memory than it may. For loops that build large values.
     pub fn check_memory(&mut self) -> Raised<()> {
         if self.shared.memory.exceeded() { self.raise_plain(b"not enough memory") } else { Ok(()) }
@@ -535,5 +533,5 @@ impl<'a> Stack<'a> {
 
 /// A double as C casts it to a 64-bit integer on x86-64.
 pub(in crate::script) fn truncate(value: f64) -> i64 {
-    if value >= -9223372036854775808.0 && value < 9223372036854775808.0 { value as i64 } else { i64::MIN }
+    if (-9223372036854775808.0..9223372036854775808.0).contains(&value) { value as i64 } else { i64::MIN }
 }
