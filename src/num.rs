@@ -82,8 +82,9 @@ pub fn format_double(value: f64, version: Version) -> String {
     if value == 0.0 {
         return if value.is_sign_negative() { "-0".into() } else { "0".into() };
     }
-    // Integers that a double holds exactly print as integers in every version.
-    if value.fract() == 0.0 && value.abs() < (1u64 << 52) as f64 {
+    // Integers print as integers: since 7.2 up to where Redis trusts a double with them, before as far as 17 digits go.
+    let largest = if version >= Version::V7_2 { (1u64 << 62) as f64 } else { (1u64 << 52) as f64 };
+    if value.fract() == 0.0 && value.abs() <= largest {
         return (value as i64).to_string();
     }
     if version >= Version::V7_2 { shortest(value) } else { format_g(value, 17) }
@@ -165,5 +166,7 @@ mod tests {
         assert_eq!(format_double(922337203685477.0, Version::V7_0), "922337203685477");
         assert_eq!(format_double(1e300, Version::V7_0), "1.0000000000000001e+300");
         assert_eq!(format_double(1e300, Version::V7_4), "1e+300");
+        assert_eq!(format_double(1e17, Version::V7_0), "1e+17");
+        assert_eq!(format_double(1e17, Version::V7_4), "100000000000000000");
     }
 }

@@ -196,7 +196,8 @@ fn unpack_some(lua: &mut Stack, limit: i32, offset: i32) -> Raised<usize> {
     let data = lua.bytes(1).unwrap_or_default().to_vec();
     let len = data.len();
     if offset < 0 || limit < 0 {
-        return lua.raise_text(&format!("Invalid request to unpack with offset of {offset} and limit of {len}."));
+        return lua
+            .raise_text(&format!("Invalid request to unpack with offset of {offset} and limit of {len}."));
     }
     let Some(mut input) = data.get(offset as usize..) else {
         return lua.raise_text(&format!("Start offset {offset} greater than input length {len}."));
@@ -265,7 +266,8 @@ fn unpack_value(lua: &mut Stack, input: &mut &[u8]) -> Result<(), Bad> {
         0xc2 | 0xc3 => lua.push_boolean(kind == 0xc3),
         0xca => lua.push_number(f32::from_be_bytes(take_array(input)?) as f64),
         0xcb => lua.push_number(f64::from_be_bytes(take_array(input)?)),
-        0xcc..=0xcf => lua.push_number(take_unsigned(input, 1 << (kind - 0xcc))? as f64),
+        // The largest 64-bit ones come out negative, as in Redis.
+        0xcc..=0xcf => lua.push_number(take_unsigned(input, 1 << (kind - 0xcc))? as i64 as f64),
         0xd0 => lua.push_number(i8::from_be_bytes(take_array(input)?) as f64),
         0xd1 => lua.push_number(i16::from_be_bytes(take_array(input)?) as f64),
         0xd2 => lua.push_number(i32::from_be_bytes(take_array(input)?) as f64),

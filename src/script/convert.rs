@@ -2,6 +2,7 @@
 
 use super::bridge::{Kind, Raised, Stack};
 use crate::num;
+use crate::version::Version;
 use crate::wire::reply::{Protocol, Reply};
 
 const STACK_LIMIT: &[u8] = b"reached lua stack limit";
@@ -176,22 +177,34 @@ fn write_failure(lua: &mut Stack, reply: &mut Reply) {
         return reply.error(&[b"ERR Error running script ", &name[..], b", ", text].concat());
     }
     // An error table without a text ends a Redis server of these versions.
-    let text = field_text(lua, b"err").unwrap_or_else(|| b"ERR unknown error".to_vec());
-    match (field_text(lua, b"source"), field_text(lua, b"line")) {
-        (Some(source), Some(line)) => {
-            reply.error(&[&text[..], b" script: ", &name, b", on ", &source, b":", &line, b"."].concat())
-        }
-        _ => reply.error(&text),
+    let mut text = field_text(lua, b"err").unwrap_or_else(|| b"ERR unknown error".to_vec());
+    if let (Some(source), Some(line)) = (field_text(lua, b"source"), field_text(lua, b"line")) {
+        text.extend_from_slice(&[b" script: ", &name[..], b", on ", &source, b":", &line, b"."].concat());
     }
+    if lua.shared.version >= Version::V7_2 {
+        write_raw_error(&text, reply);
+    } else {
+        reply.error(&text);
+    }
+}
+
+/// An error line that keeps its line feeds, which Redis has sent as they are since 7.2. A carriage return before one would end the line, and
+/// becomes a blank.
+fn write_raw_error(text: &[u8], reply: &mut Reply) {
+    reply.raw(b"-");
+    for (i, &byte) in text.iter().enumerate() {
+        reply.raw(&[if byte == b'\r' && text.get(i + 1) == Some(&b'\n') { b' ' } else { byte }]);
+    }
+    reply.raw(b"\r\n");
 }
 
 /// The reply to the client whose script was killed at `place`.
 pub(super) fn write_killed(name: &[u8], place: Option<(Vec<u8>, i32)>, reply: &mut Reply) {
     let text = b"ERR Script killed by user with SCRIPT KILL...";
     match place {
-        Some((source, line)) => {
-            reply.error(&[text, &b" script: "[..], name, b", on ", &source, format!(":{line}.").as_bytes()].concat())
-        }
+        Some((source, line)) => reply.error(
+            &[text, &b" script: "[..], name, b", on ", &source, format!(":{line}.").as_bytes()].concat(),
+        ),
         None => reply.error(text),
     }
 }

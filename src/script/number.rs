@@ -5,7 +5,8 @@ pub(super) fn read_prefix(text: &[u8]) -> Option<(f64, usize)> {
     let signed = matches!(text.first(), Some(b'+' | b'-')) as usize;
     let negative = text.first() == Some(&b'-');
     let body = &text[signed..];
-    let (magnitude, len) = read_word(body).or_else(|| read_hexadecimal(body)).or_else(|| read_decimal(body))?;
+    let (magnitude, len) =
+        read_word(body).or_else(|| read_hexadecimal(body)).or_else(|| read_decimal(body))?;
     Some((if negative { -magnitude } else { magnitude }, signed + len))
 }
 
@@ -86,7 +87,9 @@ fn read_hexadecimal(text: &[u8]) -> Option<(f64, usize)> {
     }
     let power = match exponent {
         0 => 0,
-        len => std::str::from_utf8(&body[mantissa + 1..mantissa + len]).ok()?.parse::<i32>().unwrap_or(i32::MAX),
+        len => {
+            std::str::from_utf8(&body[mantissa + 1..mantissa + len]).ok()?.parse::<i32>().unwrap_or(i32::MAX)
+        }
     };
     Some((value * 2f64.powi(power.saturating_add(scale)), 2 + mantissa + exponent))
 }

@@ -192,9 +192,8 @@ fn collectgarbage(lua: &mut Stack) -> Raised<usize> {
         b"setpause" | b"setstepmul" => lua.push_number(200.0),
         _ => {
             let option = String::from_utf8_lossy(&option).into_owned();
-            return lua.argument_error(1, &format!("invalid option '{option}'"));
+            return lua.argument_error(1, format!("invalid option '{option}'"));
         }
     }
     Ok(1)
 }
-

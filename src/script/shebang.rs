@@ -35,7 +35,8 @@ pub(super) fn parse(body: &[u8]) -> Result<(Flags, usize), Error> {
             return Err(format!("ERR Unknown lua shebang option: {word}").into());
         };
         for flag in list.split(',').filter(|_| !list.is_empty()) {
-            *flags.named(flag).ok_or_else(|| format!("ERR Unexpected flag in script shebang: {flag}"))? = true;
+            *flags.named(flag).ok_or_else(|| format!("ERR Unexpected flag in script shebang: {flag}"))? =
+                true;
         }
     }
     Ok((flags, len))

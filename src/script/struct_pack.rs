@@ -93,8 +93,7 @@ impl Format {
                 self.alignment = alignment;
             }
             _ => {
-                let name = option as char;
-                return lua.argument_error(1, &format!("invalid format option '{name}'"));
+                return lua.argument_error(1, [&b"invalid format option '"[..], &[option], b"'"].concat());
             }
         }
         Ok(())
@@ -119,6 +118,8 @@ fn to_word(value: f64) -> u64 {
 
 fn pack(lua: &mut Stack) -> Raised<usize> {
     let mut format = Format::argument(lua)?;
+    // Redis marks the end of the arguments this way; a missing one reads as nil.
+    lua.push_nil();
     let mut packed = Vec::new();
     let mut argument = 2;
     while let Some(item) = format.next(lua, packed.len())? {
@@ -189,7 +190,8 @@ fn unpack(lua: &mut Stack) -> Raised<usize> {
         }
         match item.option {
             option if is_integer(option) => {
-                let value = read_integer(&data[at..at + item.size], format.big_endian, option.is_ascii_lowercase());
+                let value =
+                    read_integer(&data[at..at + item.size], format.big_endian, option.is_ascii_lowercase());
                 lua.push_number(value);
                 results += 1;
             }
@@ -260,8 +262,8 @@ fn size(lua: &mut Stack) -> Raised<usize> {
     while let Some(item) = format.next(lua, at)? {
         at += item.padding;
         match item.option {
-            b's' => return lua.argument_error(1, "variable-size format in 'size'"),
-            b'c' if item.size == 0 => return lua.argument_error(1, "variable-length format in 'size'"),
+            b's' => return lua.argument_error(1, "option 's' has no fixed size"),
+            b'c' if item.size == 0 => return lua.argument_error(1, "option 'c0' has no fixed size"),
             option if !option.is_ascii_alphanumeric() => format.control(lua, option)?,
             _ => {}
         }

@@ -82,7 +82,9 @@ impl FakeHost {
                     reply.bulk_or_null(self.text(key).flatten());
                 }
             }
-            "del" => reply.int(arguments.iter().filter(|key| self.values.remove(**key).is_some()).count() as i64),
+            "del" => {
+                reply.int(arguments.iter().filter(|key| self.values.remove(**key).is_some()).count() as i64)
+            }
             "incr" => match std::str::from_utf8(self.text(&key)?.unwrap_or(b"0")).ok()?.parse::<i64>() {
                 Ok(number) => {
                     self.values.insert(key, Value::Text((number + 1).to_string().into_bytes()));
@@ -91,7 +93,9 @@ impl FakeHost {
                 Err(_) => reply.error(b"ERR value is not an integer or out of range"),
             },
             "lpush" => {
-                let Value::List(list) = self.values.entry(key).or_insert(Value::List(vec![])) else { return None };
+                let Value::List(list) = self.values.entry(key).or_insert(Value::List(vec![])) else {
+                    return None;
+                };
                 arguments[1..].iter().for_each(|item| list.insert(0, item.to_vec()));
                 reply.int(list.len() as i64);
             }
@@ -109,10 +113,18 @@ impl FakeHost {
         Some(())
     }
 
-    fn run_on_collection(&mut self, name: &str, key: Vec<u8>, arguments: &[&[u8]], reply: &mut Reply) -> Option<()> {
+    fn run_on_collection(
+        &mut self,
+        name: &str,
+        key: Vec<u8>,
+        arguments: &[&[u8]],
+        reply: &mut Reply,
+    ) -> Option<()> {
         match name {
             "hset" => {
-                let Value::Hash(hash) = self.values.entry(key).or_insert(Value::Hash(vec![])) else { return None };
+                let Value::Hash(hash) = self.values.entry(key).or_insert(Value::Hash(vec![])) else {
+                    return None;
+                };
                 hash.extend(arguments[1..].chunks_exact(2).map(|pair| (pair[0].to_vec(), pair[1].to_vec())));
                 reply.int(arguments.len() as i64 / 2);
             }
@@ -129,7 +141,9 @@ impl FakeHost {
                 }
             }
             "sadd" => {
-                let Value::Set(set) = self.values.entry(key).or_insert(Value::Set(vec![])) else { return None };
+                let Value::Set(set) = self.values.entry(key).or_insert(Value::Set(vec![])) else {
+                    return None;
+                };
                 set.extend(arguments[1..].iter().map(|member| member.to_vec()));
                 reply.int(arguments.len() as i64 - 1);
             }
@@ -143,12 +157,18 @@ impl FakeHost {
                 set.iter().for_each(|member| reply.bulk(member));
             }
             "zadd" => {
-                let Value::Scores(set) = self.values.entry(key).or_insert(Value::Scores(vec![])) else { return None };
+                let Value::Scores(set) = self.values.entry(key).or_insert(Value::Scores(vec![])) else {
+                    return None;
+                };
                 set.push((arguments[2].to_vec(), std::str::from_utf8(arguments[1]).ok()?.parse().ok()?));
                 reply.int(1);
             }
             _ => {
-                let Some(Value::Scores(set)) = self.values.get(&key) else { return Some(reply.null()) };
+                let set = match self.values.get(&key) {
+                    Some(Value::Scores(set)) => &set[..],
+                    Some(_) => return None,
+                    None => &[],
+                };
                 match set.iter().find(|(member, _)| member == arguments[1]) {
                     Some((_, score)) => reply.double(*score),
                     None => reply.null(),

@@ -59,7 +59,12 @@ fn compare(version: Version, program: &str) {
             }
         }
     }
-    assert!(differences.is_empty(), "{} of {compared} differ:\n{}", differences.len(), differences.join("\n"));
+    assert!(
+        differences.is_empty(),
+        "{} of {compared} differ:\n{}",
+        differences.len(),
+        differences.join("\n")
+    );
 }
 
 fn split(text: &'static str) -> impl Iterator<Item = &'static str> {

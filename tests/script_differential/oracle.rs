@@ -23,7 +23,10 @@ impl Drop for Oracle {
 impl Oracle {
     /// Starts `program` on a free port. It is an error if it is not there: without an oracle nothing is tested.
     pub fn start(program: &str) -> Oracle {
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|listener| listener.local_addr())
+            .expect("a free port")
+            .port();
         let server = Command::new(program)
             .args(["--port", &port.to_string(), "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"])
             .stdout(Stdio::null())
@@ -51,7 +54,8 @@ impl Oracle {
         self.command(&[b"FLUSHALL"]);
         let count = keys.len().to_string();
         let command = [&[b"EVAL", body, count.as_bytes()], keys, argv].concat();
-        self.try_command(&command).unwrap_or_else(|error| panic!("no reply to {}: {error}", body.escape_ascii()))
+        self.try_command(&command)
+            .unwrap_or_else(|error| panic!("no reply to {}: {error}", body.escape_ascii()))
     }
 
     /// The bytes of the reply.
@@ -77,8 +81,11 @@ impl Oracle {
 /// Reads one value, appending its bytes.
 fn read_value(from: &mut impl BufRead, into: &mut Vec<u8>) -> io::Result<()> {
     let start = into.len();
-    if from.read_until(b'\n', into)? < 3 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
+    // An error may hold a lone line feed.
+    while !into[start..].ends_with(b"\r\n") {
+        if from.read_until(b'\n', into)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
     }
     let line = &into[start + 1..into.len() - 2];
     let length: i64 = std::str::from_utf8(line).ok().and_then(|text| text.parse().ok()).unwrap_or(-1);

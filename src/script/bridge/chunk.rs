@@ -30,7 +30,11 @@ struct Source<'a> {
     rest: &'a [u8],
 }
 
-unsafe extern "C-unwind" fn read_text(_: *mut lua_State, data: *mut c_void, size: *mut usize) -> *const c_char {
+unsafe extern "C-unwind" fn read_text(
+    _: *mut lua_State,
+    data: *mut c_void,
+    size: *mut usize,
+) -> *const c_char {
     // SAFETY: `data` is the `Source` that `load_text` gave to `lua_load`.
     unsafe {
         let source = &mut *data.cast::<Source>();
@@ -45,7 +49,11 @@ unsafe extern "C-unwind" fn read_text(_: *mut lua_State, data: *mut c_void, size
 ///
 /// # Safety
 /// Only `lua_load` calls it, with `data` pointing to a bool.
-pub(super) unsafe extern "C-unwind" fn read_from_function(state: *mut lua_State, data: *mut c_void, size: *mut usize) -> *const c_char {
+pub(super) unsafe extern "C-unwind" fn read_from_function(
+    state: *mut lua_State,
+    data: *mut c_void,
+    size: *mut usize,
+) -> *const c_char {
     // SAFETY: by contract. No frame that is jumped over owns anything.
     unsafe {
         let blank_given = &mut *data.cast::<bool>();
@@ -92,7 +100,12 @@ unsafe fn assigns_globals(state: *mut lua_State) -> bool {
     dump.function_assigns_globals().unwrap_or(true)
 }
 
-unsafe extern "C-unwind" fn append(_: *mut lua_State, piece: *const c_void, size: usize, data: *mut c_void) -> c_int {
+unsafe extern "C-unwind" fn append(
+    _: *mut lua_State,
+    piece: *const c_void,
+    size: usize,
+    data: *mut c_void,
+) -> c_int {
     // SAFETY: `lua_dump` passes on the vector of `assigns_globals` and a readable piece.
     unsafe { (*data.cast::<Vec<u8>>()).extend_from_slice(slice::from_raw_parts(piece.cast(), size)) };
     0

@@ -11,9 +11,9 @@ use std::ptr;
 
 use mlua::ffi::{self, lua_CFunction, lua_State};
 
+use super::chunk;
 use super::machine::{Shared, c_bytes, pause};
 use super::stack::{Kind, Stack};
-use super::chunk;
 
 /// Where the made-up addresses of objects start.
 const OBJECTS: u64 = 0x7f00_0000_0000;
@@ -250,7 +250,8 @@ unsafe extern "C-unwind" fn match_within_limits(state: *mut lua_State) -> c_int 
                 return ffi::luaL_error(state, c"pattern too complex".as_ptr());
             }
         }
-        let original: lua_CFunction = std::mem::transmute(ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)));
+        let original: lua_CFunction =
+            std::mem::transmute(ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)));
         original(state)
     }
 }
@@ -389,7 +390,9 @@ unsafe extern "C-unwind" fn getmetatable(state: *mut lua_State) -> c_int {
         ffi::luaL_checkany(state, 1);
         let shown = match proxy_at(state, 1) {
             Some(proxy) => proxy.metatable,
-            None if ffi::lua_type(state, 1) == ffi::LUA_TSTRING => Shared::of(state).proxies.borrow().string_metatable,
+            None if ffi::lua_type(state, 1) == ffi::LUA_TSTRING => {
+                Shared::of(state).proxies.borrow().string_metatable
+            }
             None => {
                 if ffi::lua_getmetatable(state, 1) == 0 {
                     ffi::lua_pushnil(state);
@@ -430,7 +433,9 @@ unsafe fn push_function_argument(state: *mut lua_State, optional: bool) {
             ffi::lua_pushvalue(state, 1);
             return;
         }
-        let level = if optional { ffi::luaL_optinteger(state, 1, 1) } else { ffi::luaL_checkinteger(state, 1) } as c_int;
+        let level =
+            if optional { ffi::luaL_optinteger(state, 1, 1) } else { ffi::luaL_checkinteger(state, 1) }
+                as c_int;
         let mut record: ffi::lua_Debug = std::mem::zeroed();
         if level < 0 {
             ffi::luaL_argerror(state, 1, c"level must be non-negative".as_ptr());

@@ -221,7 +221,13 @@ impl Machine {
         // SAFETY: the pointer stays valid until `drop` has closed the state.
         let main = unsafe { ffi::lua_newstate(memory::allocate, shared.as_ptr().cast()) };
         assert!(!main.is_null(), "a new Lua state");
-        let mut machine = Machine { shared, native: None, thread_reference: ffi::LUA_REFNIL, suspended: false, collect_at: GROWTH };
+        let mut machine = Machine {
+            shared,
+            native: None,
+            thread_reference: ffi::LUA_REFNIL,
+            suspended: false,
+            collect_at: GROWTH,
+        };
         machine.shared().main.set(main);
         // SAFETY: the state is fresh; with the memory limit off nothing here raises.
         unsafe { machine.set_up(main, &setup) };
@@ -348,12 +354,16 @@ impl Machine {
         // the transmute only forgets the host's lifetime.
         let shared = unsafe {
             let shared = shared.as_ref();
-            shared.host.set(Some(mem::transmute::<NonNull<dyn Host + '_>, NonNull<dyn Host>>(NonNull::from(host))));
+            shared
+                .host
+                .set(Some(mem::transmute::<NonNull<dyn Host + '_>, NonNull<dyn Host>>(NonNull::from(host))));
             shared.reply.set(Some(NonNull::from(reply)));
             shared
         };
         let native = self.native.as_mut().expect("a native stack");
-        let CoroutineResult::Yield(signal) = native.resume(()) else { unreachable!("`serve` does not return") };
+        let CoroutineResult::Yield(signal) = native.resume(()) else {
+            unreachable!("`serve` does not return")
+        };
         shared.host.set(None);
         shared.reply.set(None);
         self.suspended = signal == Signal::Slice;

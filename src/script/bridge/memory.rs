@@ -28,7 +28,12 @@ const ALIGN: usize = 16;
 ///
 /// # Safety
 /// `ud` points to the state's `Memory`; `block` is null or came from here with size `old`.
-pub(super) unsafe extern "C" fn allocate(ud: *mut c_void, block: *mut c_void, old: usize, new: usize) -> *mut c_void {
+pub(super) unsafe extern "C" fn allocate(
+    ud: *mut c_void,
+    block: *mut c_void,
+    old: usize,
+    new: usize,
+) -> *mut c_void {
     // SAFETY: by the contract of this function; sizes are those of live blocks, so the layouts are valid.
     unsafe {
         let memory = &*(ud as *const Memory);

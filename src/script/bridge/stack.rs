@@ -231,7 +231,8 @@ impl<'a> Stack<'a> {
     }
 
     pub fn is_null_pointer(&self, index: i32) -> bool {
-        self.kind(index) == Kind::LightUserdata && unsafe { ffi::lua_touserdata(self.state, self.existing(index)) }.is_null()
+        self.kind(index) == Kind::LightUserdata
+            && unsafe { ffi::lua_touserdata(self.state, self.existing(index)) }.is_null()
     }
 
     /// The length of a string or table, as `#` gives it.
@@ -353,11 +354,6 @@ impl<'a> Stack<'a> {
         unsafe { ffi::lua_insert(self.state, self.existing(index)) };
     }
 
-    pub fn remove(&mut self, index: i32) {
-        unsafe { ffi::lua_remove(self.state, self.existing(index)) };
-        self.top -= 1;
-    }
-
     /// Takes the topmost value off and writes it to `index`.
     pub fn replace(&mut self, index: i32) {
         unsafe { ffi::lua_replace(self.state, self.existing(index)) };
@@ -419,7 +415,11 @@ impl<'a> Stack<'a> {
     }
 
     /// Like `each`, until `visit` says false.
-    pub fn each_until(&mut self, table: i32, mut visit: impl FnMut(&mut Stack) -> Raised<bool>) -> Raised<()> {
+    pub fn each_until(
+        &mut self,
+        table: i32,
+        mut visit: impl FnMut(&mut Stack) -> Raised<bool>,
+    ) -> Raised<()> {
         let table = self.table(table);
         let start = self.top;
         let real = if guard::push_real(self, table) { self.top } else { table };
@@ -456,8 +456,16 @@ impl<'a> Stack<'a> {
         Err(Raise(()))
     }
 
+    /// Whatever else the function has on the stack is lost to it when it raises, so on a full stack it makes room.
+    fn make_room_to_raise(&mut self) {
+        if !self.reserve(8) {
+            self.pop(8);
+        }
+    }
+
     /// Raises a text without a position.
     pub fn raise_plain<T>(&mut self, text: &[u8]) -> Raised<T> {
+        self.make_room_to_raise();
         self.push_bytes(text);
         self.raise()
     }
@@ -468,6 +476,7 @@ impl<'a> Stack<'a> {
     }
 
     pub fn raise_bytes<T>(&mut self, text: &[u8]) -> Raised<T> {
+        self.make_room_to_raise();
         let mut message = self.position(1);
         message.extend_from_slice(text);
         self.raise_plain(&message)
@@ -484,19 +493,19 @@ impl<'a> Stack<'a> {
     }
 
     /// Raises `bad argument #n to 'name' (why)`, as `luaL_argerror` words it.
-    pub fn argument_error<T>(&mut self, n: i32, why: &str) -> Raised<T> {
+    pub fn argument_error<T>(&mut self, n: i32, why: impl AsRef<[u8]>) -> Raised<T> {
         let (name, is_method) = guard::running_function(self.state);
-        let text = match (is_method, n) {
-            (true, 1) => format!("calling '{name}' on bad self ({why})"),
-            (true, _) => format!("bad argument #{} to '{name}' ({why})", n - 1),
-            (false, _) => format!("bad argument #{n} to '{name}' ({why})"),
+        let start = match (is_method, n) {
+            (true, 1) => format!("calling '{name}' on bad self ("),
+            (true, _) => format!("bad argument #{} to '{name}' (", n - 1),
+            (false, _) => format!("bad argument #{n} to '{name}' ("),
         };
-        self.raise_text(&text)
+        self.raise_bytes(&[start.as_bytes(), why.as_ref(), b")"].concat())
     }
 
     pub fn type_error<T>(&mut self, n: i32, expected: &str) -> Raised<T> {
         let found = self.kind(n).name();
-        self.argument_error(n, &format!("{expected} expected, got {found}"))
+        self.argument_error(n, format!("{expected} expected, got {found}"))
     }
 
     /// Argument `n` as a number, or the usual error.

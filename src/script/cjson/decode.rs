@@ -62,7 +62,11 @@ impl TokenKind {
 }
 
 fn fail<T>(lua: &mut Stack, expected: &str, found: &Token) -> Raised<T> {
-    lua.raise_text(&format!("Expected {expected} but found {} at character {}", found.kind.name(), found.at + 1))
+    lua.raise_text(&format!(
+        "Expected {expected} but found {} at character {}",
+        found.kind.name(),
+        found.at + 1
+    ))
 }
 
 struct Parser<'a> {
@@ -118,20 +122,25 @@ impl Parser<'_> {
                 return Token { at, kind };
             }
         }
-        let may_be_number = matches!(self.byte(0), b'n' | b'N' | b'i' | b'I');
+        let may_be_number = matches!(self.byte(0), b'n' | b'N' | b'i' | b'I' | b'+');
         if may_be_number && self.options.decode_invalid_numbers && self.is_invalid_number() {
             return self.number(at);
         }
         self.error("invalid token")
     }
 
-    /// Whether what comes is a number that JSON does not have: hexadecimal, with a leading zero, an infinity, not a number.
+    /// Whether what comes is a number that JSON does not have: hexadecimal, with a leading zero or plus, an infinity, not a number.
     fn is_invalid_number(&self) -> bool {
         let text = &self.text[self.at..];
+        if text.starts_with(b"+") {
+            return true;
+        }
         match text.strip_prefix(b"-").unwrap_or(text) {
             [b'0', b'x' | b'X' | b'0'..=b'9', ..] => true,
             [byte, ..] if *byte <= b'9' => false,
-            rest => rest.get(..3).is_some_and(|word| word.eq_ignore_ascii_case(b"inf") || word.eq_ignore_ascii_case(b"nan")),
+            rest => rest
+                .get(..3)
+                .is_some_and(|word| word.eq_ignore_ascii_case(b"inf") || word.eq_ignore_ascii_case(b"nan")),
         }
     }
 
@@ -216,7 +225,10 @@ impl Parser<'_> {
     fn descend(&mut self, lua: &mut Stack) -> Raised<()> {
         self.depth += 1;
         if self.depth > self.options.decode_max_depth || !lua.reserve(4) {
-            return lua.raise_text(&format!("Found too many nested data structures ({})", self.depth));
+            return lua.raise_text(&format!(
+                "Found too many nested data structures ({}) at character {}",
+                self.depth, self.at
+            ));
         }
         Ok(())
     }

@@ -19,7 +19,7 @@ fn append_value(lua: &mut Stack, options: &Options, depth: i32, json: &mut Vec<u
         Kind::Table => {
             let depth = depth + 1;
             if depth > options.encode_max_depth || !lua.reserve(4) {
-                return lua.raise_text(&format!("Cannot serialise, excessive depth ({depth})"));
+                return lua.raise_text(&format!("Cannot serialise, excessive nesting ({depth})"));
             }
             match array_length(lua, options)? {
                 Some(len) if len > 0 => append_array(lua, options, depth, len, json)?,
@@ -45,33 +45,37 @@ fn refuse<T>(lua: &mut Stack, index: i32, why: &str) -> Raised<T> {
 
 /// The length of the table on top as an array; nothing if it has keys that no array has, or too few for its length.
 fn array_length(lua: &mut Stack, options: &Options) -> Raised<Option<i32>> {
-    let mut max = 0f64;
+    let mut max = 0i32;
     let mut items = 0i64;
     let mut is_array = true;
-    let all = lua.each_until(-1, |lua| {
-        let key = lua.number(-2).filter(|_| lua.kind(-2) == Kind::Number);
-        match key {
+    lua.each_until(-1, |lua| {
+        match lua.number(-2).filter(|_| lua.kind(-2) == Kind::Number) {
             Some(key) if key >= 1.0 && key.floor() == key => {
-                max = max.max(key);
+                if key > max as f64 {
+                    max = to_int(key);
+                }
                 items += 1;
             }
             _ => is_array = false,
         }
         Ok(is_array)
-    });
-    all?;
+    })?;
     if !is_array {
         return Ok(None);
     }
     let ratio = options.sparse_ratio as i64;
-    let max = max.min(i32::MAX as f64) as i64;
-    if ratio > 0 && max > items * ratio && max > options.sparse_safe as i64 {
+    if ratio > 0 && max as i64 > items * ratio && max > options.sparse_safe {
         if !options.sparse_convert {
             return refuse(lua, -1, "excessively sparse array");
         }
         return Ok(None);
     }
-    Ok(Some(max as i32))
+    Ok(Some(max))
+}
+
+/// A double as C casts it to an int on x86-64: what does not fit is the smallest one, which makes a table with such a key an object.
+fn to_int(value: f64) -> i32 {
+    if value <= i32::MAX as f64 { value as i32 } else { i32::MIN }
 }
 
 fn append_array(lua: &mut Stack, options: &Options, depth: i32, len: i32, json: &mut Vec<u8>) -> Raised<()> {
@@ -124,7 +128,10 @@ fn append_number(lua: &mut Stack, index: i32, options: &Options, json: &mut Vec<
         return Ok(());
     }
     let integer = value as i64;
-    if integer as f64 == value && integer.unsigned_abs() < 10u64.pow(options.number_precision as u32) && integer != 0 {
+    if integer as f64 == value
+        && integer.unsigned_abs() < 10u64.pow(options.number_precision as u32)
+        && integer != 0
+    {
         json.extend_from_slice(itoa::Buffer::new().format(integer).as_bytes());
     } else {
         json.extend_from_slice(num::format_g(value, options.number_precision as usize).as_bytes());

@@ -64,7 +64,8 @@ impl Options {
     }
 
     fn from_bytes(bytes: &[u8]) -> Options {
-        let mut words = bytes.chunks_exact(4).map(|word| i32::from_ne_bytes(word.try_into().unwrap_or_default()));
+        let mut words =
+            bytes.chunks_exact(4).map(|word| i32::from_ne_bytes(word.try_into().unwrap_or_default()));
         let mut next = || words.next().unwrap_or_default();
         Options {
             sparse_convert: next() != 0,
@@ -114,7 +115,7 @@ fn integer_option(lua: &mut Stack, n: i32, setting: &mut i32, min: i32, max: i32
     if lua.kind(n) != Kind::Nil {
         let value = lua.check_integer(n)? as i32;
         if !(min..=max).contains(&value) {
-            return lua.argument_error(1, &format!("expected integer between {min} and {max}"));
+            return lua.argument_error(1, format!("expected integer between {min} and {max}"));
         }
         *setting = value;
     }
@@ -128,7 +129,7 @@ fn boolean_option(lua: &mut Stack, n: i32, setting: &mut bool) -> Raised<()> {
         _ => {
             lua.check_bytes(n)?;
             let option = String::from_utf8_lossy(lua.bytes(n).unwrap_or_default()).into_owned();
-            return lua.argument_error(n, &format!("invalid option '{option}'"));
+            return lua.argument_error(n, format!("invalid option '{option}'"));
         }
     }
     Ok(())
@@ -201,7 +202,7 @@ pub(super) fn encode_invalid_numbers(lua: &mut Stack) -> Raised<usize> {
                 b"null" => InvalidNumbers::Null,
                 other => {
                     let option = String::from_utf8_lossy(other).into_owned();
-                    return lua.argument_error(1, &format!("invalid option '{option}'"));
+                    return lua.argument_error(1, format!("invalid option '{option}'"));
                 }
             };
         }
