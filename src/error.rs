@@ -43,6 +43,70 @@ pub const NAN_OR_INFINITY: Error = Error::new("ERR increment would produce NaN o
 pub const NO_SUCH_KEY: Error = Error::new("ERR no such key");
 pub const INDEX_OUT_OF_RANGE: Error = Error::new("ERR index out of range");
 
+pub const NO_AUTH: Error = Error::new("NOAUTH Authentication required.");
+pub const BUSY: Error =
+    Error::new("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+pub const NOT_BUSY: Error = Error::new("NOTBUSY No scripts in execution right now.");
+pub const UNKILLABLE: Error = Error::new(
+    "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script \
+     termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.",
+);
+pub const NO_SCRIPT: Error = Error::new("NOSCRIPT No matching script. Please use EVAL.");
+pub const BAD_DB: Error = Error::new("ERR DB index is out of range");
+pub const INVALID_CURSOR: Error = Error::new("ERR invalid cursor");
+
+pub const OUT_OF_RANGE_FROM_0_TO_1: Error =
+    Error::new("ERR value is out of range, value must between 0 and 1");
+
+/// The longest part of a client's words that an error repeats, in bytes.
+const MAX_QUOTED: usize = 128;
+
+/// `ERR unknown command 'x', with args beginning with: 'a' 'b' `.
+pub fn unknown_command(argv: &[&[u8]]) -> Error {
+    let (name, args) = argv.split_first().map_or((&b""[..], argv), |(name, args)| (*name, args));
+    let mut quoted = Vec::new();
+    for arg in args {
+        if quoted.len() >= MAX_QUOTED {
+            break;
+        }
+        quoted.push(b'\'');
+        quoted.extend_from_slice(&arg[..arg.len().min(MAX_QUOTED - (quoted.len() - 1))]);
+        quoted.extend_from_slice(b"' ");
+    }
+    let mut text = b"ERR unknown command '".to_vec();
+    text.extend_from_slice(&name[..name.len().min(MAX_QUOTED)]);
+    text.extend_from_slice(b"', with args beginning with: ");
+    text.extend_from_slice(&quoted);
+    Error::owned(text)
+}
+
+/// `ERR unknown subcommand 'x'. Try NAME HELP.`
+pub fn unknown_subcommand(argv: &[&[u8]]) -> Error {
+    let word = argv.get(1).copied().unwrap_or_default();
+    let mut text = b"ERR unknown subcommand '".to_vec();
+    text.extend_from_slice(&word[..word.len().min(MAX_QUOTED)]);
+    text.extend_from_slice(b"'. Try ");
+    text.extend(argv[0].to_ascii_uppercase());
+    text.extend_from_slice(b" HELP.");
+    Error::owned(text)
+}
+
+/// `ERR value is out of range, value must between MIN and MAX`.
+pub fn out_of_range(min: i64, max: i64) -> Error {
+    format!("ERR value is out of range, value must between {min} and {max}").into()
+}
+
+/// For commands that check their subcommands, or the arguments of one, themselves.
+pub fn subcommand_syntax(argv: &[&[u8]]) -> Error {
+    let word = argv.get(1).copied().unwrap_or_default();
+    let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
+    text.extend_from_slice(&word[..word.len().min(MAX_QUOTED)]);
+    text.extend_from_slice(b"'. Try ");
+    text.extend(argv[0].to_ascii_uppercase());
+    text.extend_from_slice(b" HELP.");
+    Error::owned(text)
+}
+
 /// `ERR wrong number of arguments for 'name' command`; a subcommand's name reads `parent|sub`.
 pub fn wrong_arity(name: &str) -> Error {
     format!("ERR wrong number of arguments for '{name}' command").into()

@@ -32,9 +32,46 @@ pub fn parse_u64(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Reads a double as `strtod` does, refusing blanks, NaN and trailing bytes: decimal, `inf`/`infinity` in any case, hexadecimal.
-pub fn parse_f64(text: &[u8]) -> Option<f64> {
+/// Reads the cursor of a scan: any unsigned decimal number, also a padded one. Before 7.2 a sign was taken too, as C's
+/// `strtoul` takes it.
+pub fn parse_cursor(text: &[u8], version: Version) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
+    match text.strip_prefix('-') {
+        Some(magnitude) if version < Version::V7_2 => magnitude.parse().ok().map(u64::wrapping_neg),
+        _ => text.parse().ok(),
+    }
+}
+
+/// Reads a double as Redis reads the operands of commands: as [`strtod`] does, but no blanks in front, no empty text and
+/// nothing beyond the range of doubles.
+pub fn parse_f64(text: &[u8]) -> Option<f64> {
+    let value = strtod(text)?;
+    let is_strict = text.first().is_some_and(|&first| !is_space(first)) && !is_beyond_range(text, value);
+    is_strict.then_some(value)
+}
+
+/// Whether C's `strtod` reports ERANGE for finite text that reads as `value`: it overflows, or nothing is left of it.
+pub fn is_beyond_range(text: &[u8], value: f64) -> bool {
+    if value.is_infinite() {
+        return !text.iter().any(|byte| byte.eq_ignore_ascii_case(&b'i'));
+    }
+    let mantissa = text.split(|byte| matches!(byte, b'e' | b'E' | b'p' | b'P')).next().unwrap_or_default();
+    value == 0.0 && mantissa.iter().any(|byte| matches!(byte, b'1'..=b'9'))
+}
+
+/// C's `isspace`.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+/// Reads the whole of a text as C's `strtod` does, refusing NaN: blanks in front, decimal, `inf`/`infinity` in any case,
+/// hexadecimal; the empty text is zero.
+pub fn strtod(text: &[u8]) -> Option<f64> {
+    if text.is_empty() {
+        return Some(0.0);
+    }
+    let blanks = text.iter().take_while(|&&byte| is_space(byte)).count();
+    let text = std::str::from_utf8(&text[blanks..]).ok()?;
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if unsigned.starts_with("0x") || unsigned.starts_with("0X") {
         let magnitude = parse_hex_f64(&unsigned[2..])?;
@@ -42,15 +79,7 @@ pub fn parse_f64(text: &[u8]) -> Option<f64> {
     }
     // Rust's own reader takes the same decimal grammar; `nan` is the one word it knows and Redis refuses.
     let value: f64 = text.parse().ok()?;
-    if value.is_nan() {
-        return None;
-    }
-    let is_word = unsigned.starts_with(['i', 'I']);
-    // strtod reports ERANGE for finite text that overflows, and Redis refuses it.
-    if value.is_infinite() && !is_word {
-        return None;
-    }
-    Some(value)
+    (!value.is_nan()).then_some(value)
 }
 
 /// The part of a hexadecimal float after `0x`: digits, a point, a binary exponent.
@@ -144,6 +173,24 @@ pub fn format_g(value: f64, precision: usize) -> String {
 
 fn trim_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
+}
+
+/// Appends a string in double quotes with escapes, as MONITOR and redis-cli print it.
+pub fn quote(bytes: &[u8], into: &mut Vec<u8>) {
+    into.push(b'"');
+    for &byte in bytes {
+        match byte {
+            b'\\' | b'"' => into.extend_from_slice(&[b'\\', byte]),
+            b'\n' => into.extend_from_slice(b"\\n"),
+            b'\r' => into.extend_from_slice(b"\\r"),
+            b'\t' => into.extend_from_slice(b"\\t"),
+            7 => into.extend_from_slice(b"\\a"),
+            8 => into.extend_from_slice(b"\\b"),
+            b' '..=b'~' => into.push(byte),
+            _ => into.extend_from_slice(format!("\\x{byte:02x}").as_bytes()),
+        }
+    }
+    into.push(b'"');
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The Redis serialization protocol: requests in ([`request`]), replies out ([`reply`]).
 
 pub mod reply;
+pub mod request;
 
 pub use reply::{Protocol, Reply};
+pub use request::{Args, ProtocolError, RequestLimits, RequestParser};

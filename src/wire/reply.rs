@@ -33,6 +33,12 @@ impl Reply {
         Reply { buf: Vec::new(), protocol, version }
     }
 
+    /// Takes the whole reply; an empty one of the same protocol stays.
+    pub fn take(&mut self) -> Reply {
+        let empty = Reply::new(self.protocol, self.version);
+        std::mem::replace(self, empty)
+    }
+
     pub fn as_bytes(&self) -> &[u8] {
         &self.buf
     }
@@ -197,6 +203,11 @@ impl Reply {
                 self.buf.extend_from_slice(b"\r\n");
             }
         }
+    }
+
+    /// Puts bytes that are already in wire form before those at `at`.
+    pub fn insert(&mut self, at: usize, bytes: &[u8]) {
+        self.buf.splice(at..at, bytes.iter().copied());
     }
 
     /// Starts an aggregate whose length is not known yet.

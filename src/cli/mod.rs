@@ -1,0 +1,19 @@
+//! The command line.
+
+// A driver: here, and nowhere below, is the real world.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
+mod options;
+mod serve;
+
+use std::process::ExitCode;
+
+pub use options::Options;
+
+/// Runs the program with the arguments of the process.
+pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
+    match Options::parse(args) {
+        Ok(options) => serve::serve(options),
+        Err(exit) => exit,
+    }
+}

@@ -1,0 +1,280 @@
+//! What `redlatch` is told when it starts: its own options, and redis-server's.
+//!
+//! redis-server takes any line of redis.conf as `--name value …`. Programs that start a redis-server do so with such
+//! arguments, and Redlatch has to understand them in its place.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::net::Endpoint;
+use crate::node::Config;
+use crate::version::Version;
+use crate::wire::request::split_words;
+use crate::world::ClockMode;
+
+/// A Redis-protocol server in memory, made to test distributed locks.
+///
+/// Point any Redis client at it. It runs the unmodified scripts of Redisson and answers as the Redis release that it
+/// stands for. Nothing is ever written to disk.
+#[derive(Parser, Clone, Debug)]
+#[command(name = "redlatch", version, max_term_width = 100)]
+#[command(after_help = "\
+Any line of redis.conf can stand here as --name value too (--maxclients 100, --notify-keyspace-events Ex, …), so \
+that redlatch can be started in the place of redis-server. Lines that concern the disk are taken and have no effect.
+
+Examples:
+  redlatch                                     one server on 127.0.0.1:6379
+  redlatch --port 5378 --port 5379 --port 5380 three independent masters, for RedLock
+  redlatch --port 0                            a free port; the ready line says which
+  redlatch --redis-version 7.0 redis.conf      as Redis 7.0, with a configuration file")]
+struct Cli {
+    /// A configuration file in the form of redis.conf.
+    #[arg(value_name = "CONFIG_FILE")]
+    config_file: Option<PathBuf>,
+
+    /// A TCP port to listen on; 0 takes a free one. Each further --port starts one more independent master in this
+    /// process, with the same clock.
+    #[arg(long, short, value_name = "PORT")]
+    port: Vec<u16>,
+
+    /// The address to listen at.
+    #[arg(long, value_name = "ADDRESS", num_args = 1.., value_delimiter = ' ')]
+    bind: Vec<String>,
+
+    /// Listen on a Unix socket as well (the first server does).
+    #[arg(long, value_name = "PATH")]
+    unixsocket: Option<PathBuf>,
+
+    /// The password that clients have to give.
+    #[arg(long, value_name = "PASSWORD")]
+    requirepass: Option<String>,
+
+    /// The Redis release to stand for: 7.0, 7.2 or 7.4.
+    #[arg(long, value_name = "RELEASE", default_value = "7.4")]
+    redis_version: Version,
+
+    /// Where random choices come from; by default another number at each start.
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
+
+    /// real, manual, or a rate such as 10 for ten times as fast.
+    #[arg(long, value_name = "MODE", default_value = "real", value_parser = parse_clock)]
+    clock: ClockMode,
+
+    /// What to log on standard error: error, warn, info, debug, trace, or a tracing filter.
+    #[arg(long, value_name = "FILTER", default_value = "warn")]
+    log: String,
+}
+
+fn parse_clock(text: &str) -> Result<ClockMode, String> {
+    match text {
+        "real" => Ok(ClockMode::Real),
+        "manual" => Ok(ClockMode::Manual),
+        rate => match rate.parse::<f64>() {
+            Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(ClockMode::Rate(rate)),
+            _ => Err("neither real, manual nor a positive number".to_owned()),
+        },
+    }
+}
+
+/// One server of the process.
+#[derive(Clone, Debug)]
+pub struct NodeOptions {
+    pub config: Config,
+    pub endpoints: Vec<Endpoint>,
+}
+
+/// Everything the process needs to start.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub nodes: Vec<NodeOptions>,
+    pub seed: Option<u64>,
+    pub clock: ClockMode,
+    pub log: String,
+}
+
+/// Names of redis.conf that `Cli` has as options of its own.
+const OWN: [&str; 8] = ["port", "bind", "unixsocket", "requirepass", "redis-version", "seed", "clock", "log"];
+
+type Directive = (String, Vec<String>);
+
+impl Options {
+    /// Reads the arguments of the process, its name first. `Err`: help was asked for or something is wrong, and
+    /// that has been said.
+    pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Options, ExitCode> {
+        let (own, directives) = split_args(args);
+        let cli = Cli::try_parse_from(own).map_err(|error| {
+            let _ = error.print();
+            ExitCode::from(if error.use_stderr() { 1 } else { 0 })
+        })?;
+        Options::new(cli, directives).map_err(|message| {
+            eprintln!("redlatch: {message}");
+            ExitCode::FAILURE
+        })
+    }
+
+    fn new(mut cli: Cli, directives: Vec<Directive>) -> Result<Options, String> {
+        let mut config = Config::new(cli.redis_version);
+        config.process_id = std::process::id();
+        if let Some(path) = cli.config_file.take() {
+            let text =
+                std::fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
+                apply_line(&mut cli, &mut config, line)
+                    .map_err(|why| format!("{}:{}: {why}", path.display(), number + 1))?;
+            }
+        }
+        for (name, values) in directives {
+            apply(&mut cli, &mut config, &name, &values).map_err(|why| format!("--{name}: {why}"))?;
+        }
+        if let Some(password) = &cli.requirepass {
+            config.set_at_start("requirepass", password.as_bytes())?;
+        }
+        let nodes = cli.nodes(&config)?;
+        Ok(Options { nodes, seed: cli.seed, clock: cli.clock, log: cli.log })
+    }
+}
+
+impl Cli {
+    fn nodes(&self, config: &Config) -> Result<Vec<NodeOptions>, String> {
+        let mut addresses = Vec::new();
+        for word in self.bind.iter().flat_map(|words| words.split_ascii_whitespace()) {
+            match parse_address(word)? {
+                Some(address) => addresses.push(address),
+                // A dash before an address allows it to be missing.
+                None => continue,
+            }
+        }
+        if addresses.is_empty() {
+            addresses.push(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        }
+        let ports = if self.port.is_empty() { vec![6379] } else { self.port.clone() };
+        let mut nodes = Vec::new();
+        for &port in &ports {
+            let mut config = config.clone();
+            config.set_at_start("port", port.to_string().as_bytes())?;
+            let tcp = addresses.iter().map(|&address| Endpoint::Tcp(SocketAddr::new(address, port)));
+            nodes.push(NodeOptions { config, endpoints: tcp.collect() });
+        }
+        if let Some(path) = &self.unixsocket {
+            nodes[0].config.set_at_start("unixsocket", path.display().to_string().as_bytes())?;
+            nodes[0].endpoints.push(Endpoint::Unix(path.clone()));
+        }
+        Ok(nodes)
+    }
+}
+
+/// An address of `bind`; `None` for one that may be missing and cannot be used here.
+fn parse_address(word: &str) -> Result<Option<IpAddr>, String> {
+    let optional = word.starts_with('-');
+    match word.trim_start_matches('-') {
+        "*" => Ok(Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED))),
+        "localhost" => Ok(Some(IpAddr::V4(Ipv4Addr::LOCALHOST))),
+        address => match address.parse() {
+            Ok(IpAddr::V6(_)) if optional => Ok(None),
+            Ok(address) => Ok(Some(address)),
+            Err(_) => Err(format!("'{word}' is not an address to bind to")),
+        },
+    }
+}
+
+/// Parts the arguments into those of [`Cli`] and lines of redis.conf.
+fn split_args(args: impl IntoIterator<Item = String>) -> (Vec<String>, Vec<Directive>) {
+    let mut own = Vec::new();
+    let mut directives: Vec<Directive> = Vec::new();
+    let mut in_directive = false;
+    for arg in args {
+        let name = arg.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name));
+        match name {
+            Some(name) if is_directive(name) => {
+                directives.push((arg[2..].to_owned(), Vec::new()));
+                in_directive = true;
+            }
+            Some(_) => {
+                own.push(arg);
+                in_directive = false;
+            }
+            None if in_directive => {
+                if let Some((_, values)) = directives.last_mut() {
+                    values.push(arg);
+                }
+            }
+            None => own.push(arg),
+        }
+    }
+    (own, directives)
+}
+
+fn is_directive(name: &str) -> bool {
+    !OWN.contains(&name)
+        && (name == "include" || name == "user" || Config::new(Version::V7_4).get(name).is_some())
+}
+
+/// A line of a configuration file.
+fn apply_line(cli: &mut Cli, config: &mut Config, line: &[u8]) -> Result<(), String> {
+    let line = line.trim_ascii();
+    if line.is_empty() || line.starts_with(b"#") {
+        return Ok(());
+    }
+    let words = split_words(line).ok_or("unbalanced quotes")?;
+    let mut words = words.into_iter().map(|word| String::from_utf8_lossy(&word).into_owned());
+    let name = words.next().unwrap_or_default().to_ascii_lowercase();
+    let values: Vec<String> = words.collect();
+    apply(cli, config, &name, &values)
+}
+
+/// One line of redis.conf: what the arguments said before has the last word on what is in a file.
+fn apply(cli: &mut Cli, config: &mut Config, name: &str, values: &[String]) -> Result<(), String> {
+    let text = values.join(" ");
+    match name {
+        "port" if cli.port.is_empty() => cli.port.push(text.parse().map_err(|_| "not a port")?),
+        "bind" if cli.bind.is_empty() => cli.bind = values.to_vec(),
+        "unixsocket" if cli.unixsocket.is_none() => cli.unixsocket = Some(text.into()),
+        "requirepass" if cli.requirepass.is_none() => cli.requirepass = Some(text),
+        "port" | "bind" | "unixsocket" | "requirepass" => {}
+        "save" if text == "\"\"" || text.is_empty() => config.set_at_start(name, b"")?,
+        _ => config.set_at_start(name, text.as_bytes())?,
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(args: &[&str]) -> Options {
+        let args = std::iter::once("redlatch").chain(args.iter().copied());
+        Options::parse(args.map(str::to_owned)).unwrap()
+    }
+
+    #[test]
+    fn starts_with_the_arguments_of_a_redis_server() {
+        let options = parse(&[
+            "--port",
+            "7001",
+            "--save",
+            "",
+            "--appendonly",
+            "no",
+            "--notify-keyspace-events",
+            "Egx",
+            "--maxclients",
+            "100",
+        ]);
+        let node = &options.nodes[0];
+        assert_eq!(node.endpoints[0].to_string(), "127.0.0.1:7001");
+        assert_eq!(node.config.get("save"), Some(""));
+        assert_eq!(node.config.get("maxclients"), Some("100"));
+        assert_eq!(node.config.get("notify-keyspace-events"), Some("gxE"));
+    }
+
+    #[test]
+    fn every_port_is_a_master() {
+        let options = parse(&["--port", "5378", "--port", "5379", "--requirepass", "a123456"]);
+        assert_eq!(options.nodes.len(), 2);
+        assert!(options.nodes.iter().all(|node| node.config.requirepass == b"a123456"));
+    }
+}

@@ -1,0 +1,295 @@
+//! The command row: one declaration per command and subcommand, from which everything else derives: dispatch, arity
+//! errors, `COMMAND`, ACL categories, the rules of scripts and transactions, and which arguments are keys.
+
+use crate::commands::ctx::Ctx;
+use crate::error::{self, Outcome};
+use crate::version::Version;
+
+/// One command or subcommand.
+pub struct Command {
+    /// Lower case. A subcommand has its full name: `config|get`.
+    pub name: &'static str,
+    /// The number of words including the name; negative: at least that many.
+    pub arity: i32,
+    /// The release that introduced it: it is unknown to a server that stands for an earlier one.
+    pub since: &'static str,
+    pub group: Group,
+    pub flags: Flags,
+    /// ACL categories beyond those that follow from the flags; by default the group's own.
+    pub acl: &'static [&'static str],
+    pub keys: &'static [KeySpec],
+    /// Hints for proxies and clients, as `COMMAND INFO` lists them.
+    pub tips: &'static [&'static str],
+    pub summary: &'static str,
+    pub complexity: &'static str,
+    pub subcommands: &'static [Command],
+    pub run: fn(&mut Ctx) -> Outcome,
+}
+
+impl Command {
+    /// What the rows of a group have in common.
+    pub const fn of(group: Group) -> Command {
+        Command {
+            name: "",
+            arity: 0,
+            since: "1.0.0",
+            group,
+            flags: 0,
+            acl: group.acl(),
+            keys: &[],
+            tips: &[],
+            summary: "",
+            complexity: "O(1)",
+            subcommands: &[],
+            run: unknown_subcommand,
+        }
+    }
+
+    /// Whether a server that stands for `version` has this command.
+    pub fn exists_in(&self, version: Version) -> bool {
+        parse_release(self.since) <= version.number()
+    }
+
+    pub fn accepts(&self, words: usize) -> bool {
+        if self.arity >= 0 {
+            words == self.arity as usize
+        } else {
+            words >= self.arity.unsigned_abs() as usize
+        }
+    }
+
+    pub fn has(&self, flags: Flags) -> bool {
+        self.flags & flags != 0
+    }
+
+    /// The row of a subcommand, by its own name in any case.
+    pub fn subcommand(&self, word: &[u8], version: Version) -> Option<&'static Command> {
+        let own = self.name.len() + 1;
+        self.subcommands
+            .iter()
+            .find(|sub| sub.name.as_bytes()[own..].eq_ignore_ascii_case(word) && sub.exists_in(version))
+    }
+}
+
+/// What a command that has subcommands only does by itself: the dispatcher finds no row for the second word.
+fn unknown_subcommand(ctx: &mut Ctx) -> Outcome {
+    Err(error::unknown_subcommand(ctx.argv))
+}
+
+/// `7.0.15` as `0x00MMmmpp`, comparable to [`Version::number`].
+fn parse_release(text: &str) -> u32 {
+    text.split('.').fold(0, |number, part| number << 8 | part.parse::<u32>().unwrap_or(0))
+}
+
+/// The family a command is documented under.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    Bitmap,
+    Connection,
+    Generic,
+    Hash,
+    List,
+    PubSub,
+    Scripting,
+    Server,
+    Set,
+    SortedSet,
+    String,
+    Transactions,
+}
+
+impl Group {
+    const fn acl(self) -> &'static [&'static str] {
+        match self {
+            Group::Bitmap => &["bitmap"],
+            Group::Connection => &["connection"],
+            Group::Generic => &["keyspace"],
+            Group::Hash => &["hash"],
+            Group::List => &["list"],
+            Group::Scripting => &["scripting"],
+            Group::Set => &["set"],
+            Group::SortedSet => &["sortedset"],
+            Group::String => &["string"],
+            Group::Transactions => &["transaction"],
+            Group::PubSub | Group::Server => &[],
+        }
+    }
+
+    /// The name in `COMMAND DOCS`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Group::Bitmap => "bitmap",
+            Group::Connection => "connection",
+            Group::Generic => "generic",
+            Group::Hash => "hash",
+            Group::List => "list",
+            Group::PubSub => "pubsub",
+            Group::Scripting => "scripting",
+            Group::Server => "server",
+            Group::Set => "set",
+            Group::SortedSet => "sorted-set",
+            Group::String => "string",
+            Group::Transactions => "transactions",
+        }
+    }
+}
+
+/// What a command does and where it may run: a set of bits; the names are Redis's.
+pub type Flags = u32;
+
+/// The names of the flags that are set, in the order `COMMAND INFO` gives them.
+pub fn flag_names(flags: Flags) -> impl Iterator<Item = &'static str> {
+    FLAG_NAMES.iter().enumerate().filter(move |(bit, _)| flags & 1 << bit != 0).map(|(_, name)| *name)
+}
+
+pub const WRITE: Flags = 1 << 0;
+pub const READONLY: Flags = 1 << 1;
+pub const DENYOOM: Flags = 1 << 2;
+pub const ADMIN: Flags = 1 << 3;
+pub const PUBSUB: Flags = 1 << 4;
+pub const NOSCRIPT: Flags = 1 << 5;
+pub const BLOCKING: Flags = 1 << 6;
+pub const LOADING: Flags = 1 << 7;
+pub const STALE: Flags = 1 << 8;
+pub const SKIP_MONITOR: Flags = 1 << 9;
+pub const SKIP_SLOWLOG: Flags = 1 << 10;
+pub const ASKING: Flags = 1 << 11;
+pub const FAST: Flags = 1 << 12;
+pub const NO_AUTH: Flags = 1 << 13;
+pub const MAY_REPLICATE: Flags = 1 << 14;
+pub const NO_MANDATORY_KEYS: Flags = 1 << 15;
+pub const NO_ASYNC_LOADING: Flags = 1 << 16;
+pub const NO_MULTI: Flags = 1 << 17;
+pub const ALLOW_BUSY: Flags = 1 << 18;
+pub const MOVABLEKEYS: Flags = 1 << 19;
+
+const FLAG_NAMES: &[&str] = &[
+    "write",
+    "readonly",
+    "denyoom",
+    "admin",
+    "pubsub",
+    "noscript",
+    "blocking",
+    "loading",
+    "stale",
+    "skip_monitor",
+    "skip_slowlog",
+    "asking",
+    "fast",
+    "no_auth",
+    "may_replicate",
+    "no_mandatory_keys",
+    "no_async_loading",
+    "no_multi",
+    "allow_busy",
+    "movablekeys",
+];
+
+/// Where a command has keys and what it does with them.
+#[derive(Clone, Copy, Debug)]
+pub struct KeySpec {
+    /// Redis's words: access (`RO`, `RW`, `OW`, `RM`) and use (`access`, `update`, `insert`, `delete`, …).
+    pub flags: &'static [&'static str],
+    pub notes: &'static str,
+    pub begin: Begin,
+    pub find: Find,
+}
+
+/// Where the search for keys begins.
+#[derive(Clone, Copy, Debug)]
+pub enum Begin {
+    /// At this word.
+    Index(i32),
+    /// Behind this keyword, looked for from a word on (backwards from the end if negative).
+    Keyword(&'static str, i32),
+    Unknown,
+}
+
+/// Which words behind the beginning are keys.
+#[derive(Clone, Copy, Debug)]
+pub enum Find {
+    /// Up to `last` (relative to the beginning, or from the end if negative), every `step`-th; `limit` divides the rest.
+    Range {
+        last: i32,
+        step: i32,
+        limit: i32,
+    },
+    /// A count stands at `count`, the keys from `first` on, every `step`-th.
+    Count {
+        count: i32,
+        first: i32,
+        step: i32,
+    },
+    Unknown,
+}
+
+/// One key at word `index`.
+pub const fn key(flags: &'static [&'static str], index: i32) -> KeySpec {
+    keys(flags, index, 0, 1)
+}
+
+/// Keys from word `index` to `last` (relative to it, or from the end if negative), every `step`-th.
+pub const fn keys(flags: &'static [&'static str], index: i32, last: i32, step: i32) -> KeySpec {
+    KeySpec { flags, notes: "", begin: Begin::Index(index), find: Find::Range { last, step, limit: 0 } }
+}
+
+/// Keys whose number stands at word `index`.
+pub const fn counted_keys(flags: &'static [&'static str], index: i32) -> KeySpec {
+    KeySpec {
+        flags,
+        notes: "",
+        begin: Begin::Index(index),
+        find: Find::Count { count: 0, first: 1, step: 1 },
+    }
+}
+
+/// The keys among the words of a call, as indexes; `None` where the row cannot tell.
+pub fn key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Option<Vec<usize>> {
+    let mut positions = Vec::new();
+    for spec in specs {
+        let begin = match spec.begin {
+            Begin::Index(index) => index as usize,
+            Begin::Keyword(word, from) => match find_keyword(argv, word, from) {
+                Some(at) => at + 1,
+                None => continue,
+            },
+            Begin::Unknown => return None,
+        };
+        if begin >= argv.len() {
+            continue;
+        }
+        match spec.find {
+            Find::Range { last, step, limit } => {
+                let end = if last >= 0 {
+                    begin + last as usize
+                } else if limit > 1 {
+                    begin + (argv.len() - begin) / limit as usize + last as usize
+                } else {
+                    (argv.len() as i64 + last as i64).max(0) as usize
+                };
+                positions.extend((begin..=end.min(argv.len() - 1)).step_by(step.max(1) as usize));
+            }
+            Find::Count { count, first, step } => {
+                let count = argv.get(begin + count as usize).and_then(|word| crate::num::parse_i64(word))?;
+                let first = begin + first as usize;
+                let end = first.saturating_add(usize::try_from(count).ok()?.saturating_mul(step as usize));
+                if end > argv.len() {
+                    return None;
+                }
+                positions.extend((first..end).step_by(step.max(1) as usize));
+            }
+            Find::Unknown => return None,
+        }
+    }
+    Some(positions)
+}
+
+fn find_keyword(argv: &[&[u8]], word: &str, from: i32) -> Option<usize> {
+    let is_word = |at: &usize| argv[*at].eq_ignore_ascii_case(word.as_bytes());
+    if from >= 0 {
+        (from as usize..argv.len()).find(is_word)
+    } else {
+        (1..argv.len().saturating_sub(from.unsigned_abs() as usize - 1)).rev().find(is_word)
+    }
+}

@@ -1,0 +1,116 @@
+//! CONFIG.
+
+use super::command::*;
+use super::ctx::Ctx;
+use crate::error::{self, Error, Outcome};
+
+pub const COMMANDS: &[Command] = &[Command {
+    name: "config",
+    arity: -2,
+    since: "2.0.0",
+    summary: "Reads and changes the configuration.",
+    complexity: "Depends on subcommand.",
+    subcommands: &[
+        Command {
+            name: "config|rewrite",
+            arity: 2,
+            since: "2.8.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            summary: "Writes the configuration to its file.",
+            complexity: "O(1)",
+            run: config_rewrite,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "config|resetstat",
+            arity: 2,
+            since: "2.0.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            summary: "Resets the counters of INFO.",
+            complexity: "O(1)",
+            run: config_resetstat,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "config|get",
+            arity: -3,
+            since: "2.0.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            summary: "Gives configuration parameters.",
+            complexity: "O(N)",
+            run: config_get,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "config|help",
+            arity: 2,
+            since: "5.0.0",
+            flags: LOADING | STALE,
+            summary: "Explains the subcommands.",
+            complexity: "O(1)",
+            run: config_help,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "config|set",
+            arity: -4,
+            since: "2.0.0",
+            flags: ADMIN | NOSCRIPT | LOADING | STALE,
+            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            summary: "Sets configuration parameters.",
+            complexity: "O(N)",
+            run: config_set,
+            ..Command::of(Group::Server)
+        },
+    ],
+    ..Command::of(Group::Server)
+}];
+
+fn config_get(ctx: &mut Ctx) -> Outcome {
+    let mut found: Vec<(String, String)> = Vec::new();
+    for pattern in &ctx.argv[2..] {
+        // A name that is no pattern comes back as it was written.
+        let exact = !pattern.iter().any(|byte| b"[*?".contains(byte));
+        for (name, value) in ctx.node.config.matching(pattern) {
+            let name = if exact { String::from_utf8_lossy(pattern).into_owned() } else { name.to_owned() };
+            if !found.iter().any(|(known, _)| *known == name) {
+                found.push((name, value.to_owned()));
+            }
+        }
+    }
+    ctx.reply.map(found.len());
+    for (name, value) in found {
+        ctx.reply.bulk(name.as_bytes());
+        ctx.reply.bulk(value.as_bytes());
+    }
+    Ok(())
+}
+
+fn config_set(ctx: &mut Ctx) -> Outcome {
+    let (pairs, rest) = ctx.argv[2..].as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(error::wrong_arity(ctx.command.name));
+    }
+    let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|[name, value]| (*name, *value)).collect();
+    ctx.node.config.set(&pairs)?;
+    ctx.node.store.limits = ctx.node.config.limits();
+    ctx.node.slowlog.entries.truncate(ctx.node.config.slowlog_max_len);
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn config_resetstat(ctx: &mut Ctx) -> Outcome {
+    ctx.node.stats.reset();
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn config_rewrite(_: &mut Ctx) -> Outcome {
+    Err(Error::new("ERR The server is running without a config file"))
+}
+
+fn config_help(ctx: &mut Ctx) -> Outcome {
+    super::help::reply(ctx)
+}

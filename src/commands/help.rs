@@ -1,0 +1,24 @@
+//! HELP of the commands that have subcommands, made from their rows.
+
+use super::ctx::Ctx;
+use super::table;
+use crate::error::{self, Outcome};
+
+/// Lists the subcommands of the call's own command with what they do.
+pub fn reply(ctx: &mut Ctx) -> Outcome {
+    let version = ctx.version();
+    let Some(container) = table::find_by_name(ctx.argv[0], version) else {
+        return Err(error::unknown_command(ctx.argv));
+    };
+    let name = container.name.to_ascii_uppercase();
+    let mut lines = vec![format!("{name} <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")];
+    for row in container.subcommands.iter().filter(|row| row.exists_in(version)) {
+        lines.push(row.name[container.name.len() + 1..].to_ascii_uppercase());
+        lines.push(format!("    {}", row.summary));
+    }
+    ctx.reply.array(lines.len());
+    for line in lines {
+        ctx.reply.status(&line);
+    }
+    Ok(())
+}

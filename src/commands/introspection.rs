@@ -1,0 +1,422 @@
+//! COMMAND: the table of commands, told to clients.
+
+use super::command::*;
+use super::ctx::Ctx;
+use super::table;
+use crate::error::{self, Error, Outcome};
+use crate::glob;
+use crate::version::Version;
+use crate::wire::Reply;
+
+pub const COMMANDS: &[Command] = &[Command {
+    name: "command",
+    arity: -1,
+    since: "2.8.13",
+    flags: LOADING | STALE,
+    acl: &["connection"],
+    tips: &["nondeterministic_output_order"],
+    summary: "Describes all commands.",
+    complexity: "O(N)",
+    subcommands: &[
+        Command {
+            name: "command|count",
+            arity: 2,
+            since: "2.8.13",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            summary: "Counts the commands.",
+            complexity: "O(1)",
+            run: command_count,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|help",
+            arity: 2,
+            since: "5.0.0",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            summary: "Explains the subcommands.",
+            complexity: "O(1)",
+            run: command_help,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|list",
+            arity: -2,
+            since: "7.0.0",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            tips: &["nondeterministic_output_order"],
+            summary: "Lists the names of commands.",
+            complexity: "O(N)",
+            run: command_list,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|info",
+            arity: -2,
+            since: "2.8.13",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            tips: &["nondeterministic_output_order"],
+            summary: "Describes commands.",
+            complexity: "O(N)",
+            run: command_info,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|docs",
+            arity: -2,
+            since: "7.0.0",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            tips: &["nondeterministic_output_order"],
+            summary: "Documents commands.",
+            complexity: "O(N)",
+            run: command_docs,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|getkeys",
+            arity: -3,
+            since: "2.8.13",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            summary: "Finds the keys in a command.",
+            complexity: "O(N)",
+            run: command_getkeys,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "command|getkeysandflags",
+            arity: -3,
+            since: "7.0.0",
+            flags: LOADING | STALE,
+            acl: &["connection"],
+            summary: "Finds the keys in a command and what is done with them.",
+            complexity: "O(N)",
+            run: command_getkeysandflags,
+            ..Command::of(Group::Server)
+        },
+    ],
+    ..Command::of(Group::Server)
+}];
+
+fn command(ctx: &mut Ctx) -> Outcome {
+    let version = ctx.version();
+    let rows: Vec<&Command> = table::all(version).collect();
+    ctx.reply.array(rows.len());
+    rows.iter().for_each(|row| describe(ctx.reply, row, version));
+    Ok(())
+}
+
+fn command_count(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.int(table::all(ctx.version()).count() as i64);
+    Ok(())
+}
+
+fn command_list(ctx: &mut Ctx) -> Outcome {
+    let mut words = ctx.words(2);
+    let mut keep: Box<dyn Fn(&Command) -> bool> = Box::new(|_| true);
+    if !words.is_empty() {
+        if !words.take("FILTERBY") {
+            return Err(error::SYNTAX);
+        }
+        if words.take_with("PATTERN", 1) {
+            let pattern = words.word()?;
+            keep = Box::new(|row| glob::matches(pattern, row.name.as_bytes(), true));
+        } else if words.take_with("ACLCAT", 1) {
+            let category = String::from_utf8_lossy(words.word()?).to_ascii_lowercase();
+            keep = Box::new(move |row| categories(row).contains(&category.as_str()));
+        } else if words.take_with("MODULE", 1) {
+            words.next();
+            keep = Box::new(|_| false);
+        } else {
+            return Err(error::SYNTAX);
+        }
+        if !words.is_empty() {
+            return Err(error::SYNTAX);
+        }
+    }
+    let version = ctx.version();
+    let with_subcommands =
+        table::all(version).flat_map(|row| std::iter::once(row).chain(row.subcommands.iter()));
+    let names: Vec<&str> =
+        with_subcommands.filter(|row| row.exists_in(version) && keep(row)).map(|row| row.name).collect();
+    ctx.reply.array(names.len());
+    names.iter().for_each(|name| ctx.reply.bulk(name.as_bytes()));
+    Ok(())
+}
+
+fn command_info(ctx: &mut Ctx) -> Outcome {
+    let version = ctx.version();
+    if ctx.argv.len() == 2 {
+        return command(ctx);
+    }
+    let names = &ctx.argv[2..];
+    ctx.reply.array(names.len());
+    for name in names {
+        match by_full_name(name, version) {
+            Some(row) => describe(ctx.reply, row, version),
+            None => ctx.reply.null(),
+        }
+    }
+    Ok(())
+}
+
+fn command_docs(ctx: &mut Ctx) -> Outcome {
+    let version = ctx.version();
+    let rows: Vec<&Command> = if ctx.argv.len() == 2 {
+        table::all(version).collect()
+    } else {
+        ctx.argv[2..].iter().filter_map(|name| by_full_name(name, version)).collect()
+    };
+    ctx.reply.map(rows.len());
+    rows.iter().for_each(|row| document(ctx.reply, row, version));
+    Ok(())
+}
+
+/// `name` or `container|name`.
+fn by_full_name(name: &[u8], version: Version) -> Option<&'static Command> {
+    match name.iter().position(|&byte| byte == b'|') {
+        Some(bar) => table::find_by_name(&name[..bar], version)?.subcommand(&name[bar + 1..], version),
+        None => table::find_by_name(name, version),
+    }
+}
+
+/// The ten fields of COMMAND INFO.
+fn describe(reply: &mut Reply, row: &Command, version: Version) {
+    reply.array(10);
+    reply.bulk(row.name.as_bytes());
+    reply.int(row.arity as i64);
+    statuses(reply, flag_names(row.flags));
+    let (first, last, step) = legacy_range(row);
+    reply.int(first);
+    reply.int(last);
+    reply.int(step);
+    statuses(reply, categories(row).into_iter().map(|name| format!("@{name}")));
+    reply.set(row.tips.len());
+    row.tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
+    reply.set(row.keys.len());
+    row.keys.iter().for_each(|spec| describe_keys(reply, spec));
+    let subcommands: Vec<&Command> = row.subcommands.iter().filter(|sub| sub.exists_in(version)).collect();
+    if subcommands.is_empty() {
+        reply.set(0);
+    } else {
+        reply.array(subcommands.len());
+    }
+    subcommands.iter().for_each(|sub| describe(reply, sub, version));
+}
+
+fn statuses<T: AsRef<str>>(reply: &mut Reply, names: impl Iterator<Item = T>) {
+    let at = reply.defer();
+    let mut count = 0;
+    for name in names {
+        reply.status(name.as_ref());
+        count += 1;
+    }
+    reply.end_set(at, count);
+}
+
+/// All ACL categories of a command: its own and those that its flags imply.
+fn categories(row: &Command) -> Vec<&'static str> {
+    let implied = [
+        (row.has(WRITE), "write"),
+        (row.has(READONLY) && row.group != Group::Scripting, "read"),
+        (row.has(ADMIN), "admin"),
+        (row.has(ADMIN), "dangerous"),
+        (row.has(PUBSUB), "pubsub"),
+        (row.has(FAST), "fast"),
+        (!row.has(FAST), "slow"),
+        (row.has(BLOCKING), "blocking"),
+    ];
+    let all: Vec<&str> =
+        implied.iter().filter(|(is, _)| *is).map(|(_, name)| *name).chain(row.acl.iter().copied()).collect();
+    ACL_ORDER.iter().copied().filter(|name| all.contains(name)).collect()
+}
+
+/// The order in which categories are listed.
+const ACL_ORDER: [&str; 21] = [
+    "keyspace",
+    "read",
+    "write",
+    "set",
+    "sortedset",
+    "list",
+    "hash",
+    "string",
+    "bitmap",
+    "hyperloglog",
+    "geo",
+    "stream",
+    "pubsub",
+    "admin",
+    "fast",
+    "slow",
+    "blocking",
+    "dangerous",
+    "connection",
+    "transaction",
+    "scripting",
+];
+
+/// First key, last key and step, as clients before key specs know them: of one range, or of ranges without a gap.
+fn legacy_range(row: &Command) -> (i64, i64, i64) {
+    let mut joined: Option<(i64, i64, i64)> = None;
+    for spec in row.keys {
+        let (Begin::Index(first), Find::Range { last, step, .. }) = (spec.begin, spec.find) else { continue };
+        let (first, step) = (first as i64, step as i64);
+        let last = if last >= 0 { last as i64 + first } else { last as i64 };
+        joined = match joined {
+            None => Some((first, last, step)),
+            Some((start, end, 1)) if step == 1 && first == end + 1 => Some((start, last, 1)),
+            some => some,
+        };
+    }
+    joined.unwrap_or_default()
+}
+
+fn describe_keys(reply: &mut Reply, spec: &KeySpec) {
+    let notes = !spec.notes.is_empty();
+    reply.map(3 + notes as usize);
+    if notes {
+        reply.bulk(b"notes");
+        reply.bulk(spec.notes.as_bytes());
+    }
+    reply.bulk(b"flags");
+    statuses(reply, spec.flags.iter());
+    reply.bulk(b"begin_search");
+    match spec.begin {
+        Begin::Index(index) => describe_search(reply, "index", &[("index", index.into())]),
+        Begin::Keyword(word, from) => {
+            describe_search(
+                reply,
+                "keyword",
+                &[("keyword", SpecValue::Word(word)), ("startfrom", from.into())],
+            );
+        }
+        Begin::Unknown => describe_search(reply, "unknown", &[]),
+    }
+    reply.bulk(b"find_keys");
+    match spec.find {
+        Find::Range { last, step, limit } => {
+            describe_search(
+                reply,
+                "range",
+                &[("lastkey", last.into()), ("keystep", step.into()), ("limit", limit.into())],
+            );
+        }
+        Find::Count { count, first, step } => {
+            describe_search(
+                reply,
+                "keynum",
+                &[("keynumidx", count.into()), ("firstkey", first.into()), ("keystep", step.into())],
+            );
+        }
+        Find::Unknown => describe_search(reply, "unknown", &[]),
+    }
+}
+
+enum SpecValue {
+    Word(&'static str),
+    Number(i32),
+}
+
+impl From<i32> for SpecValue {
+    fn from(number: i32) -> SpecValue {
+        SpecValue::Number(number)
+    }
+}
+
+fn describe_search(reply: &mut Reply, kind: &str, fields: &[(&str, SpecValue)]) {
+    reply.map(2);
+    reply.bulk(b"type");
+    reply.bulk(kind.as_bytes());
+    reply.bulk(b"spec");
+    reply.map(fields.len());
+    for (name, value) in fields {
+        reply.bulk(name.as_bytes());
+        match value {
+            SpecValue::Word(word) => reply.bulk(word.as_bytes()),
+            SpecValue::Number(number) => reply.int(*number as i64),
+        }
+    }
+}
+
+/// Name and documentation of a command.
+fn document(reply: &mut Reply, row: &Command, version: Version) {
+    let subcommands: Vec<&Command> = row.subcommands.iter().filter(|sub| sub.exists_in(version)).collect();
+    reply.bulk(row.name.as_bytes());
+    reply.map(4 + !subcommands.is_empty() as usize);
+    for (name, text) in [
+        ("summary", row.summary),
+        ("since", row.since),
+        ("group", row.group.name()),
+        ("complexity", row.complexity),
+    ] {
+        reply.bulk(name.as_bytes());
+        reply.bulk(text.as_bytes());
+    }
+    if !subcommands.is_empty() {
+        reply.bulk(b"subcommands");
+        reply.map(subcommands.len());
+        subcommands.iter().for_each(|sub| document(reply, sub, version));
+    }
+}
+
+fn command_getkeys(ctx: &mut Ctx) -> Outcome {
+    let keys = keys_of(ctx)?;
+    ctx.reply.array(keys.len());
+    keys.iter().for_each(|&(at, _)| ctx.reply.bulk(ctx.argv[2 + at]));
+    Ok(())
+}
+
+fn command_getkeysandflags(ctx: &mut Ctx) -> Outcome {
+    let keys = keys_of(ctx)?;
+    ctx.reply.array(keys.len());
+    for (at, flags) in keys {
+        ctx.reply.array(2);
+        ctx.reply.bulk(ctx.argv[2 + at]);
+        statuses(ctx.reply, flags.iter());
+    }
+    Ok(())
+}
+
+/// The keys of the command that follows in the call, with what is done with them.
+fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
+    // The rows say what 7.4 asks for; 7.0 wanted a command with at least one argument.
+    if ctx.version() < Version::V7_2 && ctx.argv.len() < 4 {
+        return Err(error::wrong_arity(ctx.command.name));
+    }
+    let call = &ctx.argv[2..];
+    let row = table::find(call, ctx.version()).ok_or(Error::new("ERR Invalid command specified"))?;
+    if row.keys.is_empty() {
+        return Err(Error::new("ERR The command has no key arguments"));
+    }
+    if !row.accepts(call.len()) {
+        return Err(Error::new("ERR Invalid number of arguments specified for command"));
+    }
+    let mut keys: Vec<(usize, &[&str])> = Vec::new();
+    for spec in row.keys {
+        let positions = match spec.begin {
+            Begin::Unknown => continue,
+            _ => key_positions(std::slice::from_ref(spec), call),
+        };
+        let flags: &[&str] = match spec.flags.contains(&"variable_flags") {
+            true if call[1..].iter().any(|word| word.eq_ignore_ascii_case(b"GET")) => {
+                &["RW", "access", "update"]
+            }
+            true => &["OW", "update"],
+            false => spec.flags,
+        };
+        keys.extend(positions.unwrap_or_default().into_iter().map(|at| (at, flags)));
+    }
+    if keys.is_empty() && !row.has(NO_MANDATORY_KEYS) {
+        return Err(Error::new("ERR Invalid arguments specified for command"));
+    }
+    Ok(keys)
+}
+
+fn command_help(ctx: &mut Ctx) -> Outcome {
+    super::help::reply(ctx)
+}

@@ -1,0 +1,446 @@
+//! Keys whatever they hold: existence, names, copies, scans, OBJECT.
+
+use super::command::*;
+use super::ctx::Ctx;
+use super::scan::{self, Extra, ScanOptions};
+use crate::error::{self, Error, Outcome};
+use crate::glob;
+use crate::node::notify::Class;
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "copy",
+        arity: -3,
+        since: "6.2.0",
+        flags: WRITE | DENYOOM,
+        keys: &[key(&["RO", "access"], 1), key(&["OW", "update"], 2)],
+        summary: "Copies the value of a key to another key.",
+        complexity: "O(N)",
+        run: copy,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "del",
+        arity: -2,
+        since: "1.0.0",
+        flags: WRITE,
+        keys: &[keys(&["RM", "delete"], 1, -1, 1)],
+        tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
+        summary: "Deletes keys.",
+        complexity: "O(N)",
+        run: del,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "exists",
+        arity: -2,
+        since: "1.0.0",
+        flags: READONLY | FAST,
+        keys: &[keys(&["RO"], 1, -1, 1)],
+        tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
+        summary: "Counts the keys that exist.",
+        complexity: "O(N)",
+        run: exists,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "keys",
+        arity: 2,
+        since: "1.0.0",
+        flags: READONLY,
+        acl: &["keyspace", "dangerous"],
+        tips: &["request_policy:all_shards", "nondeterministic_output_order"],
+        summary: "Lists the keys that match a pattern.",
+        complexity: "O(N)",
+        run: keys_,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "move",
+        arity: 3,
+        since: "1.0.0",
+        flags: WRITE | FAST,
+        keys: &[key(&["RW", "access", "update"], 1)],
+        summary: "Moves a key to another database.",
+        complexity: "O(1)",
+        run: move_,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "object",
+        arity: -2,
+        since: "2.2.3",
+        acl: &[],
+        summary: "Shows how a value is kept.",
+        complexity: "Depends on subcommand.",
+        subcommands: &[
+            Command {
+                name: "object|freq",
+                arity: 3,
+                since: "4.0.0",
+                flags: READONLY,
+                keys: &[key(&["RO"], 2)],
+                tips: &["nondeterministic_output"],
+                summary: "Gives the access frequency of a value.",
+                complexity: "O(1)",
+                run: object_freq,
+                ..Command::of(Group::Generic)
+            },
+            Command {
+                name: "object|encoding",
+                arity: 3,
+                since: "2.2.3",
+                flags: READONLY,
+                keys: &[key(&["RO"], 2)],
+                tips: &["nondeterministic_output"],
+                summary: "Gives the internal encoding of a value.",
+                complexity: "O(1)",
+                run: object_encoding,
+                ..Command::of(Group::Generic)
+            },
+            Command {
+                name: "object|idletime",
+                arity: 3,
+                since: "2.2.3",
+                flags: READONLY,
+                keys: &[key(&["RO"], 2)],
+                tips: &["nondeterministic_output"],
+                summary: "Gives the seconds since a value was last used.",
+                complexity: "O(1)",
+                run: object_idletime,
+                ..Command::of(Group::Generic)
+            },
+            Command {
+                name: "object|help",
+                arity: 2,
+                since: "6.2.0",
+                flags: LOADING | STALE,
+                summary: "Explains the subcommands.",
+                complexity: "O(1)",
+                run: object_help,
+                ..Command::of(Group::Generic)
+            },
+            Command {
+                name: "object|refcount",
+                arity: 3,
+                since: "2.2.3",
+                flags: READONLY,
+                keys: &[key(&["RO"], 2)],
+                tips: &["nondeterministic_output"],
+                summary: "Gives the number of references to a value.",
+                complexity: "O(1)",
+                run: object_refcount,
+                ..Command::of(Group::Generic)
+            },
+        ],
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "randomkey",
+        arity: 1,
+        since: "1.0.0",
+        flags: READONLY,
+        tips: &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
+        summary: "Gives a random key.",
+        complexity: "O(1)",
+        run: randomkey,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "rename",
+        arity: 3,
+        since: "1.0.0",
+        flags: WRITE,
+        keys: &[key(&["RW", "access", "delete"], 1), key(&["OW", "update"], 2)],
+        summary: "Renames a key and overwrites the new one.",
+        complexity: "O(1)",
+        run: rename,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "renamenx",
+        arity: 3,
+        since: "1.0.0",
+        flags: WRITE | FAST,
+        keys: &[key(&["RW", "access", "delete"], 1), key(&["OW", "insert"], 2)],
+        summary: "Renames a key unless the new name exists.",
+        complexity: "O(1)",
+        run: renamenx,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "scan",
+        arity: -2,
+        since: "2.8.0",
+        flags: READONLY,
+        tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
+        summary: "Walks through the keys of the database.",
+        complexity: "O(1)",
+        run: scan,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "touch",
+        arity: -2,
+        since: "3.2.1",
+        flags: READONLY | FAST,
+        keys: &[keys(&["RO"], 1, -1, 1)],
+        tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
+        summary: "Counts the keys that exist and marks them as used.",
+        complexity: "O(N)",
+        run: touch,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "type",
+        arity: 2,
+        since: "1.0.0",
+        flags: READONLY | FAST,
+        keys: &[key(&["RO"], 1)],
+        summary: "Gives the type of a value.",
+        complexity: "O(1)",
+        run: type_,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "unlink",
+        arity: -2,
+        since: "4.0.0",
+        flags: WRITE | FAST,
+        keys: &[keys(&["RM", "delete"], 1, -1, 1)],
+        tips: &["request_policy:multi_shard", "response_policy:agg_sum"],
+        summary: "Deletes keys and frees their memory later.",
+        complexity: "O(1)",
+        run: unlink,
+        ..Command::of(Group::Generic)
+    },
+];
+
+fn del(ctx: &mut Ctx) -> Outcome {
+    let mut deleted = 0;
+    for key in &ctx.argv[1..] {
+        if ctx.delete(key) {
+            ctx.touched(key, Class::GENERIC, "del");
+            deleted += 1;
+        }
+    }
+    ctx.reply.int(deleted);
+    Ok(())
+}
+
+fn unlink(ctx: &mut Ctx) -> Outcome {
+    del(ctx)
+}
+
+fn exists(ctx: &mut Ctx) -> Outcome {
+    let count = ctx.argv[1..].iter().filter(|key| ctx.find(key).is_some()).count();
+    ctx.reply.int(count as i64);
+    Ok(())
+}
+
+fn touch(ctx: &mut Ctx) -> Outcome {
+    exists(ctx)
+}
+
+fn type_(ctx: &mut Ctx) -> Outcome {
+    let name = ctx.peek(ctx.argv[1]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.type_name());
+    ctx.reply.status(name.unwrap_or("none"));
+    Ok(())
+}
+
+fn keys_(ctx: &mut Ctx) -> Outcome {
+    let pattern = ctx.argv[1];
+    let now = ctx.now();
+    let db = &ctx.node.store.dbs[ctx.db()];
+    let found: Vec<&[u8]> = (db.iter())
+        .filter(|(_, key, entry)| {
+            !entry.is_expired(now) && (pattern == b"*" || glob::matches(pattern, key, false))
+        })
+        .map(|(_, key, _)| key)
+        .collect();
+    ctx.reply.array(found.len());
+    for key in found {
+        ctx.reply.bulk(key);
+    }
+    Ok(())
+}
+
+fn randomkey(ctx: &mut Ctx) -> Outcome {
+    // Keys past their end may still stand there while expiry is held back.
+    for _ in 0..100 {
+        let draw = ctx.random();
+        let db = &ctx.node.store.dbs[ctx.db()];
+        let Some(key) = db.random_slot(draw).and_then(|slot| db.key(slot)).map(<[u8]>::to_vec) else { break };
+        if ctx.find_quietly(&key).is_some() {
+            ctx.reply.bulk(&key);
+            return Ok(());
+        }
+    }
+    ctx.reply.null();
+    Ok(())
+}
+
+fn rename(ctx: &mut Ctx) -> Outcome {
+    move_key(ctx, true)?;
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn renamenx(ctx: &mut Ctx) -> Outcome {
+    let moved = move_key(ctx, false)?;
+    ctx.reply.int(moved as i64);
+    Ok(())
+}
+
+/// Gives a key another name with all it has. False: the new name is taken and may not be overwritten.
+fn move_key(ctx: &mut Ctx, overwrite: bool) -> Result<bool, Error> {
+    let (from, to) = (ctx.argv[1], ctx.argv[2]);
+    let slot = ctx.find_for_write(from).ok_or(error::NO_SUCH_KEY)?;
+    if from == to {
+        return Ok(overwrite);
+    }
+    if ctx.exists(to) {
+        if !overwrite {
+            return Ok(false);
+        }
+        ctx.delete(to);
+    }
+    let db = ctx.db();
+    let Some(entry) = ctx.node.store.remove(db, slot) else { return Ok(false) };
+    let expires_at_ms = entry.expires_at_ms();
+    let slot = ctx.insert(to, entry.value);
+    ctx.set_expiry(slot, expires_at_ms);
+    ctx.touched(from, Class::GENERIC, "rename_from");
+    ctx.touched(to, Class::GENERIC, "rename_to");
+    Ok(true)
+}
+
+/// A database number among the words.
+fn db_index(ctx: &Ctx, index: usize) -> Result<usize, Error> {
+    let number = ctx.int(index)?;
+    if i32::try_from(number).is_err() {
+        return Err(error::OUT_OF_RANGE);
+    }
+    usize::try_from(number).ok().filter(|&db| db < ctx.node.store.dbs.len()).ok_or(error::BAD_DB)
+}
+
+fn move_(ctx: &mut Ctx) -> Outcome {
+    let key = ctx.argv[1];
+    let to = db_index(ctx, 2)?;
+    if to == ctx.db() {
+        return Err(Error::new("ERR source and destination objects are the same"));
+    }
+    let from = ctx.db();
+    let taken = ctx.in_db(to, |ctx| ctx.find_quietly(key).is_some());
+    let Some(slot) = ctx.find_for_write(key).filter(|_| !taken) else {
+        ctx.reply.int(0);
+        return Ok(());
+    };
+    let Some(entry) = ctx.node.store.remove(from, slot) else { return Ok(()) };
+    ctx.in_db(to, |ctx| {
+        let expires_at_ms = entry.expires_at_ms();
+        let slot = ctx.insert(key, entry.value);
+        ctx.set_expiry(slot, expires_at_ms);
+    });
+    ctx.touched(key, Class::GENERIC, "move_from");
+    ctx.in_db(to, |ctx| ctx.touched(key, Class::GENERIC, "move_to"));
+    ctx.reply.int(1);
+    Ok(())
+}
+
+fn copy(ctx: &mut Ctx) -> Outcome {
+    let (from, to) = (ctx.argv[1], ctx.argv[2]);
+    let (mut db, mut replace) = (ctx.db(), false);
+    let mut words = ctx.words(3);
+    while !words.is_empty() {
+        if words.take("REPLACE") {
+            replace = true;
+        } else if words.take_with("DB", 1) {
+            db = db_index(ctx, ctx.argv.len() - words.len())?;
+            words.next();
+        } else {
+            return Err(error::SYNTAX);
+        }
+    }
+    if db == ctx.db() && from == to {
+        return Err(Error::new("ERR source and destination objects are the same"));
+    }
+    let source = ctx
+        .find(from)
+        .and_then(|slot| ctx.entry(slot))
+        .map(|entry| (entry.value.clone(), entry.expires_at_ms()));
+    let copied = match source {
+        Some((value, expires_at_ms)) => ctx.in_db(db, |ctx| {
+            if ctx.exists(to) {
+                if !replace {
+                    return false;
+                }
+                ctx.delete(to);
+            }
+            let slot = ctx.insert(to, value);
+            ctx.set_expiry(slot, expires_at_ms);
+            ctx.touched(to, Class::GENERIC, "copy_to");
+            true
+        }),
+        None => false,
+    };
+    ctx.reply.int(copied as i64);
+    Ok(())
+}
+
+fn scan(ctx: &mut Ctx) -> Outcome {
+    let extra = Extra { kind: true, ..Extra::default() };
+    let options = ScanOptions::parse(ctx, 1, extra)?;
+    let now = ctx.now();
+    let mut found: Vec<Box<[u8]>> = Vec::new();
+    let db = &ctx.node.store.dbs[ctx.db()];
+    let next = db.scan(options.cursor, options.count, |key, entry| {
+        let type_fits =
+            options.kind.is_none_or(|kind| kind.eq_ignore_ascii_case(entry.value.type_name().as_bytes()));
+        if type_fits && !entry.is_expired(now) && options.matches(key) {
+            found.push(key.into());
+        }
+    });
+    scan::reply(ctx, next, &found);
+    Ok(())
+}
+
+fn object_encoding(ctx: &mut Ctx) -> Outcome {
+    match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.encoding()) {
+        Some(encoding) => ctx.reply.bulk(encoding.as_bytes()),
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+fn object_refcount(ctx: &mut Ctx) -> Outcome {
+    match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.refcount()) {
+        Some(count) => ctx.reply.int(count),
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+fn object_idletime(ctx: &mut Ctx) -> Outcome {
+    let now_s = (ctx.now().mono_us / 1_000_000) as u32;
+    match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.used_at_s) {
+        Some(used_at_s) => ctx.reply.int((now_s - used_at_s) as i64),
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+fn object_freq(ctx: &mut Ctx) -> Outcome {
+    if ctx.find_quietly(ctx.argv[2]).is_none() {
+        ctx.reply.null();
+        return Ok(());
+    }
+    Err(Error::new(
+        "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \
+         between policies at runtime LRU and LFU data will take some time to adjust.",
+    ))
+}
+
+fn object_help(ctx: &mut Ctx) -> Outcome {
+    super::help::reply(ctx)
+}

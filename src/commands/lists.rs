@@ -1,0 +1,467 @@
+//! Lists, one at a time. Those that move elements between lists or wait for them have a file of their own.
+
+use super::command::*;
+use super::ctx::{Ctx, Words};
+use crate::error::{self, Error, Outcome};
+use crate::node::notify::Class;
+use crate::num;
+use crate::store::List;
+use crate::store::list::{Element, End};
+use crate::version::Version;
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "lindex",
+        arity: 3,
+        since: "1.0.0",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives the element at an index.",
+        complexity: "O(N)",
+        run: lindex,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "linsert",
+        arity: 5,
+        since: "2.2.0",
+        flags: WRITE | DENYOOM,
+        keys: &[key(&["RW", "insert"], 1)],
+        summary: "Inserts an element before or after another.",
+        complexity: "O(N)",
+        run: linsert,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "llen",
+        arity: 2,
+        since: "1.0.0",
+        flags: READONLY | FAST,
+        keys: &[key(&["RO"], 1)],
+        summary: "Counts the elements.",
+        complexity: "O(1)",
+        run: llen,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "lpop",
+        arity: -2,
+        since: "1.0.0",
+        flags: WRITE | FAST,
+        keys: &[key(&["RW", "access", "delete"], 1)],
+        summary: "Pops the first elements.",
+        complexity: "O(N)",
+        run: lpop,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "lpos",
+        arity: -3,
+        since: "6.0.6",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Finds the positions of an element.",
+        complexity: "O(N)",
+        run: lpos,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "lpush",
+        arity: -3,
+        since: "1.0.0",
+        flags: WRITE | DENYOOM | FAST,
+        keys: &[key(&["RW", "insert"], 1)],
+        summary: "Puts elements before the first and creates the list if it is missing.",
+        complexity: "O(1)",
+        run: lpush,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "lpushx",
+        arity: -3,
+        since: "2.2.0",
+        flags: WRITE | DENYOOM | FAST,
+        keys: &[key(&["RW", "insert"], 1)],
+        summary: "Puts elements before the first if the list exists.",
+        complexity: "O(1)",
+        run: lpushx,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "lrange",
+        arity: 4,
+        since: "1.0.0",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives a range of elements.",
+        complexity: "O(S+N)",
+        run: lrange,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "lrem",
+        arity: 4,
+        since: "1.0.0",
+        flags: WRITE,
+        keys: &[key(&["RW", "delete"], 1)],
+        summary: "Removes elements that equal a value.",
+        complexity: "O(N+M)",
+        run: lrem,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "lset",
+        arity: 4,
+        since: "1.0.0",
+        flags: WRITE | DENYOOM,
+        keys: &[key(&["RW", "update"], 1)],
+        summary: "Sets the element at an index.",
+        complexity: "O(N)",
+        run: lset,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "ltrim",
+        arity: 4,
+        since: "1.0.0",
+        flags: WRITE,
+        keys: &[key(&["RW", "delete"], 1)],
+        summary: "Keeps a range of elements only.",
+        complexity: "O(N)",
+        run: ltrim,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "rpop",
+        arity: -2,
+        since: "1.0.0",
+        flags: WRITE | FAST,
+        keys: &[key(&["RW", "access", "delete"], 1)],
+        summary: "Pops the last elements.",
+        complexity: "O(N)",
+        run: rpop,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "rpush",
+        arity: -3,
+        since: "1.0.0",
+        flags: WRITE | DENYOOM | FAST,
+        keys: &[key(&["RW", "insert"], 1)],
+        summary: "Puts elements behind the last and creates the list if it is missing.",
+        complexity: "O(1)",
+        run: rpush,
+        ..Command::of(Group::List)
+    },
+    Command {
+        name: "rpushx",
+        arity: -3,
+        since: "2.2.0",
+        flags: WRITE | DENYOOM | FAST,
+        keys: &[key(&["RW", "insert"], 1)],
+        summary: "Puts elements behind the last if the list exists.",
+        complexity: "O(1)",
+        run: rpushx,
+        ..Command::of(Group::List)
+    },
+];
+
+const ZERO_RANK: Error = Error::new(
+    "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from \
+     the end of the list",
+);
+
+fn lpush(ctx: &mut Ctx) -> Outcome {
+    push(ctx, End::Head, false)
+}
+
+fn rpush(ctx: &mut Ctx) -> Outcome {
+    push(ctx, End::Tail, false)
+}
+
+fn lpushx(ctx: &mut Ctx) -> Outcome {
+    push(ctx, End::Head, true)
+}
+
+fn rpushx(ctx: &mut Ctx) -> Outcome {
+    push(ctx, End::Tail, true)
+}
+
+fn push(ctx: &mut Ctx, end: End, must_exist: bool) -> Outcome {
+    let (key, elements) = (ctx.argv[1], &ctx.argv[2..]);
+    if must_exist && ctx.edit::<List>(key)?.is_none() {
+        ctx.reply.int(0);
+        return Ok(());
+    }
+    let limits = ctx.node.store.limits.clone();
+    let list = ctx.edit_or_create::<List>(key)?;
+    list.prepare(elements.iter().copied(), &limits);
+    for element in elements {
+        list.push(end, element, &limits);
+    }
+    let len = list.len();
+    ctx.reply.int(len as i64);
+    ctx.changed(key, Class::LIST, push_event(end), elements.len());
+    Ok(())
+}
+
+pub fn push_event(end: End) -> &'static str {
+    if end == End::Head { "lpush" } else { "rpush" }
+}
+
+fn lpop(ctx: &mut Ctx) -> Outcome {
+    pop(ctx, End::Head)
+}
+
+fn rpop(ctx: &mut Ctx) -> Outcome {
+    pop(ctx, End::Tail)
+}
+
+fn pop(ctx: &mut Ctx, end: End) -> Outcome {
+    let key = ctx.argv[1];
+    let count = match &ctx.argv[2..] {
+        [] => None,
+        [count] => Some(positive(count)?),
+        _ => return Err(error::wrong_arity(ctx.command.name)),
+    };
+    match (ctx.edit::<List>(key)?, count) {
+        (None, None) => ctx.reply.null(),
+        (None, Some(_)) => ctx.reply.null_array(),
+        (Some(_), Some(0)) => ctx.reply.array(0),
+        (Some(_), Some(count)) => pop_range(ctx, key, end, count)?,
+        (Some(list), None) => {
+            let element = list.pop(end);
+            ctx.reply.bulk_or_null(element.as_deref());
+            popped(ctx, key, end, 1)?;
+        }
+    }
+    Ok(())
+}
+
+fn positive(word: &[u8]) -> Result<i64, Error> {
+    num::parse_i64(word).filter(|&n| n >= 0).ok_or(error::MUST_BE_POSITIVE)
+}
+
+/// Pops up to `count` elements of a list into an array of their own.
+pub fn pop_range(ctx: &mut Ctx, key: &[u8], end: End, count: i64) -> Outcome {
+    let Some(list) = ctx.edit::<List>(key)? else { return Ok(()) };
+    let count = (list.len() as i64).min(count) as usize;
+    let elements: Vec<Element> = (0..count).filter_map(|_| list.pop(end)).collect();
+    ctx.reply.array(elements.len());
+    for element in &elements {
+        ctx.reply.bulk(element);
+    }
+    popped(ctx, key, end, count)
+}
+
+/// What follows when `count` elements were popped.
+pub fn popped(ctx: &mut Ctx, key: &[u8], end: End, count: usize) -> Outcome {
+    ctx.changed(key, Class::LIST, if end == End::Head { "lpop" } else { "rpop" }, count);
+    settle(ctx, key)
+}
+
+/// A list that lost elements goes with its last one; a short one may be a listpack again.
+fn settle(ctx: &mut Ctx, key: &[u8]) -> Outcome {
+    if !ctx.delete_if_empty(key) {
+        let limits = ctx.node.store.limits.clone();
+        if let Some(list) = ctx.edit::<List>(key)? {
+            list.shrink(&limits);
+        }
+    }
+    Ok(())
+}
+
+fn llen(ctx: &mut Ctx) -> Outcome {
+    let (list, reply) = ctx.read_and_reply::<List>(ctx.argv[1])?;
+    reply.int(list.map_or(0, List::len) as i64);
+    Ok(())
+}
+
+fn lindex(ctx: &mut Ctx) -> Outcome {
+    let index = ctx.int(2);
+    let (list, reply) = ctx.read_and_reply::<List>(ctx.argv[1])?;
+    // A missing list is noticed before an index that is no number.
+    let element = match list {
+        Some(list) => place(index?, list.len()).and_then(|at| list.get(at)),
+        None => None,
+    };
+    reply.bulk_or_null(element);
+    Ok(())
+}
+
+/// An index from the head, or from the tail if it is negative, as one from the head.
+fn place(index: i64, len: usize) -> Option<usize> {
+    let from_head = if index < 0 { index + len as i64 } else { index };
+    usize::try_from(from_head).ok().filter(|&at| at < len)
+}
+
+fn lset(ctx: &mut Ctx) -> Outcome {
+    let (key, element) = (ctx.argv[1], ctx.argv[3]);
+    let index = ctx.int(2);
+    let limits = ctx.node.store.limits.clone();
+    let list = ctx.edit::<List>(key)?.ok_or(error::NO_SUCH_KEY)?;
+    // Since 7.2 Redis looks at the low 32 bits of the index only.
+    let index = if limits.version >= Version::V7_2 { index? as i32 as i64 } else { index? };
+    list.prepare([element], &limits);
+    let at = place(index, list.len()).ok_or(error::INDEX_OUT_OF_RANGE)?;
+    list.set(at, element, &limits);
+    list.shrink(&limits);
+    ctx.touched(key, Class::LIST, "lset");
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn linsert(ctx: &mut Ctx) -> Outcome {
+    let [_, key, side, pivot, element] = *ctx.argv else { return Err(error::SYNTAX) };
+    let after = side.eq_ignore_ascii_case(b"AFTER");
+    if !after && !side.eq_ignore_ascii_case(b"BEFORE") {
+        return Err(error::SYNTAX);
+    }
+    let limits = ctx.node.store.limits.clone();
+    let Some(list) = ctx.edit::<List>(key)? else {
+        ctx.reply.int(0);
+        return Ok(());
+    };
+    list.prepare([element], &limits);
+    if !list.insert(pivot, after, element, &limits) {
+        ctx.reply.int(-1);
+        return Ok(());
+    }
+    let len = list.len();
+    ctx.touched(key, Class::LIST, "linsert");
+    ctx.reply.int(len as i64);
+    Ok(())
+}
+
+fn lrem(ctx: &mut Ctx) -> Outcome {
+    let (key, element) = (ctx.argv[1], ctx.argv[3]);
+    let limit = ctx.int(2)?;
+    if ctx.version() >= Version::V7_4 {
+        negatable(limit)?;
+    }
+    let Some(list) = ctx.edit::<List>(key)? else {
+        ctx.reply.int(0);
+        return Ok(());
+    };
+    let from = if limit < 0 { End::Tail } else { End::Head };
+    let most = if limit == 0 { usize::MAX } else { limit.unsigned_abs() as usize };
+    let removed = list.remove(element, from, most);
+    if removed > 0 {
+        ctx.changed(key, Class::LIST, "lrem", removed);
+        settle(ctx, key)?;
+    }
+    ctx.reply.int(removed as i64);
+    Ok(())
+}
+
+/// Refuses the one number whose sign cannot be changed, as later releases do.
+fn negatable(number: i64) -> Result<i64, Error> {
+    if number == i64::MIN { Err(error::out_of_range(-i64::MAX, i64::MAX)) } else { Ok(number) }
+}
+
+fn ltrim(ctx: &mut Ctx) -> Outcome {
+    let key = ctx.argv[1];
+    let (start, stop) = (ctx.int(2)?, ctx.int(3)?);
+    if let Some(list) = ctx.edit::<List>(key)? {
+        let (start, count) = range(start, stop, list.len());
+        let removed = list.len() - count;
+        list.trim(start, count);
+        ctx.changed(key, Class::LIST, "ltrim", removed);
+        settle(ctx, key)?;
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn lrange(ctx: &mut Ctx) -> Outcome {
+    let (start, stop) = (ctx.int(2)?, ctx.int(3)?);
+    let (list, reply) = ctx.read_and_reply::<List>(ctx.argv[1])?;
+    let (start, count) = range(start, stop, list.map_or(0, List::len));
+    reply.array(count);
+    for element in list.into_iter().flat_map(|list| list.iter_from(start).take(count)) {
+        reply.bulk(element);
+    }
+    Ok(())
+}
+
+/// Where the elements from `start` to `stop` begin and how many they are; negative ones count from the tail.
+fn range(start: i64, stop: i64, len: usize) -> (usize, usize) {
+    let len = len as i64;
+    let from_head = |index: i64| if index < 0 { index + len } else { index };
+    let (start, stop) = (from_head(start).max(0), from_head(stop).min(len - 1));
+    if start > stop { (0, 0) } else { (start as usize, (stop - start + 1) as usize) }
+}
+
+/// Which of the elements that are equal LPOS gives.
+struct Wanted {
+    /// The first one to give, counted from 1.
+    rank: usize,
+    from_tail: bool,
+    /// How many; 0: all; `None`: one, and not in an array.
+    count: Option<i64>,
+    /// How many elements to look at; 0: all.
+    most: i64,
+}
+
+impl Wanted {
+    fn parse(mut words: Words, version: Version) -> Result<Wanted, Error> {
+        let mut wanted = Wanted { rank: 1, from_tail: false, count: None, most: 0 };
+        let positive = |word: &[u8], error| num::parse_i64(word).filter(|&n| n >= 0).ok_or(error);
+        while !words.is_empty() {
+            if words.take_with("RANK", 1) {
+                let rank = words.int()?;
+                if rank == 0 {
+                    return Err(ZERO_RANK);
+                }
+                if version >= Version::V7_2 {
+                    negatable(rank)?;
+                }
+                (wanted.rank, wanted.from_tail) = (rank.unsigned_abs() as usize, rank < 0);
+            } else if words.take_with("COUNT", 1) {
+                wanted.count = Some(positive(words.word()?, Error::new("ERR COUNT can't be negative"))?);
+            } else if words.take_with("MAXLEN", 1) {
+                wanted.most = positive(words.word()?, Error::new("ERR MAXLEN can't be negative"))?;
+            } else {
+                return Err(error::SYNTAX);
+            }
+        }
+        // Before 7.2 this one overflows, and every match comes after it.
+        if wanted.rank == i64::MIN.unsigned_abs() as usize {
+            wanted.rank = 1;
+            wanted.count = wanted.count.map(|_| 0);
+        }
+        Ok(wanted)
+    }
+
+    /// The indexes, from the head, of the elements that are wanted.
+    fn find<'a>(&self, list: &'a List, element: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+        let last = list.len() - 1;
+        let all: Box<dyn Iterator<Item = (usize, &[u8])>> = if self.from_tail {
+            Box::new(list.iter().rev().enumerate().map(move |(index, other)| (last - index, other)))
+        } else {
+            Box::new(list.iter().enumerate())
+        };
+        let or_all = |n: i64| if n == 0 { usize::MAX } else { n as usize };
+        all.take(or_all(self.most))
+            .filter(move |(_, other)| *other == element)
+            .map(|(index, _)| index)
+            .skip(self.rank - 1)
+            .take(or_all(self.count.unwrap_or(1)))
+    }
+}
+
+fn lpos(ctx: &mut Ctx) -> Outcome {
+    let (key, element) = (ctx.argv[1], ctx.argv[2]);
+    let wanted = Wanted::parse(ctx.words(3), ctx.version())?;
+    let (list, reply) = ctx.read_and_reply::<List>(key)?;
+    let indexes: Vec<usize> = list.map_or(Vec::new(), |list| wanted.find(list, element).collect());
+    if wanted.count.is_some() {
+        reply.array(indexes.len());
+    } else if indexes.is_empty() {
+        reply.null();
+    }
+    for index in indexes {
+        reply.int(index as i64);
+    }
+    Ok(())
+}

@@ -1,0 +1,371 @@
+//! Looking at the server: MONITOR, SLOWLOG, LATENCY, MEMORY.
+
+use super::command::*;
+use super::ctx::{Ctx, Origin};
+use crate::error::{self, Error, Outcome};
+use crate::node::slowlog;
+use crate::num;
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "latency",
+        arity: -2,
+        since: "2.8.13",
+        summary: "Reports latency events.",
+        complexity: "Depends on subcommand.",
+        subcommands: &[
+            Command {
+                name: "latency|help",
+                arity: 2,
+                since: "2.8.13",
+                flags: LOADING | STALE,
+                summary: "Explains the subcommands.",
+                complexity: "O(1)",
+                run: latency_help,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "latency|history",
+                arity: 3,
+                since: "2.8.13",
+                flags: ADMIN | NOSCRIPT | LOADING | STALE,
+                tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
+                summary: "Lists the samples of an event.",
+                complexity: "O(1)",
+                run: latency_history,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "latency|doctor",
+                arity: 2,
+                since: "2.8.13",
+                flags: ADMIN | NOSCRIPT | LOADING | STALE,
+                tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
+                summary: "Gives a report for people.",
+                complexity: "O(1)",
+                run: latency_doctor,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "latency|graph",
+                arity: 3,
+                since: "2.8.13",
+                flags: ADMIN | NOSCRIPT | LOADING | STALE,
+                tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
+                summary: "Draws the samples of an event.",
+                complexity: "O(1)",
+                run: latency_graph,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "latency|histogram",
+                arity: -2,
+                since: "7.0.0",
+                flags: ADMIN | NOSCRIPT | LOADING | STALE,
+                tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
+                summary: "Gives the latency distribution of commands.",
+                complexity: "O(N)",
+                run: latency_histogram,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "latency|reset",
+                arity: -2,
+                since: "2.8.13",
+                flags: ADMIN | NOSCRIPT | LOADING | STALE,
+                tips: &["request_policy:all_nodes", "response_policy:agg_sum"],
+                summary: "Forgets the samples.",
+                complexity: "O(1)",
+                run: latency_reset,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "latency|latest",
+                arity: 2,
+                since: "2.8.13",
+                flags: ADMIN | NOSCRIPT | LOADING | STALE,
+                tips: &["nondeterministic_output", "request_policy:all_nodes", "response_policy:special"],
+                summary: "Lists the latest sample of each event.",
+                complexity: "O(1)",
+                run: latency_latest,
+                ..Command::of(Group::Server)
+            },
+        ],
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "memory",
+        arity: -2,
+        since: "4.0.0",
+        summary: "Reports on memory.",
+        complexity: "Depends on subcommand.",
+        subcommands: &[
+            Command {
+                name: "memory|doctor",
+                arity: 2,
+                since: "4.0.0",
+                tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+                summary: "Gives a report for people.",
+                complexity: "O(1)",
+                run: memory_doctor,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "memory|malloc-stats",
+                arity: 2,
+                since: "4.0.0",
+                tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+                summary: "Gives the statistics of the allocator.",
+                complexity: "O(N)",
+                run: memory_malloc_stats,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "memory|help",
+                arity: 2,
+                since: "4.0.0",
+                flags: LOADING | STALE,
+                summary: "Explains the subcommands.",
+                complexity: "O(1)",
+                run: memory_help,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "memory|stats",
+                arity: 2,
+                since: "4.0.0",
+                tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+                summary: "Gives details of memory use.",
+                complexity: "O(1)",
+                run: memory_stats,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "memory|purge",
+                arity: 2,
+                since: "4.0.0",
+                tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+                summary: "Returns free memory to the system.",
+                complexity: "O(N)",
+                run: memory_purge,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "memory|usage",
+                arity: -3,
+                since: "4.0.0",
+                flags: READONLY,
+                keys: &[key(&["RO"], 2)],
+                summary: "Estimates the memory of a key.",
+                complexity: "O(N) where N is the number of samples.",
+                run: memory_usage,
+                ..Command::of(Group::Server)
+            },
+        ],
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "monitor",
+        arity: 1,
+        since: "1.0.0",
+        flags: ADMIN | NOSCRIPT | LOADING | STALE,
+        summary: "Shows all commands as they run.",
+        run: monitor,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "slowlog",
+        arity: -2,
+        since: "2.2.12",
+        summary: "Reports slow commands.",
+        complexity: "Depends on subcommand.",
+        subcommands: &[
+            Command {
+                name: "slowlog|len",
+                arity: 2,
+                since: "2.2.12",
+                flags: ADMIN | LOADING | STALE,
+                tips: &["request_policy:all_nodes", "response_policy:agg_sum", "nondeterministic_output"],
+                summary: "Counts the entries.",
+                complexity: "O(1)",
+                run: slowlog_len,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "slowlog|get",
+                arity: -2,
+                since: "2.2.12",
+                flags: ADMIN | LOADING | STALE,
+                tips: &["request_policy:all_nodes", "nondeterministic_output"],
+                summary: "Lists the entries.",
+                complexity: "O(N)",
+                run: slowlog_get,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "slowlog|reset",
+                arity: 2,
+                since: "2.2.12",
+                flags: ADMIN | LOADING | STALE,
+                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+                summary: "Forgets the entries.",
+                complexity: "O(N)",
+                run: slowlog_reset,
+                ..Command::of(Group::Server)
+            },
+            Command {
+                name: "slowlog|help",
+                arity: 2,
+                since: "6.2.0",
+                flags: LOADING | STALE,
+                summary: "Explains the subcommands.",
+                complexity: "O(1)",
+                run: slowlog_help,
+                ..Command::of(Group::Server)
+            },
+        ],
+        ..Command::of(Group::Server)
+    },
+];
+
+fn monitor(ctx: &mut Ctx) -> Outcome {
+    if ctx.origin != Origin::Client {
+        return Err(Error::new("ERR MONITOR isn't allowed for DENY BLOCKING client"));
+    }
+    let session = ctx.session()?;
+    if !session.monitor {
+        session.monitor = true;
+        ctx.node.monitors.push(ctx.id);
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn slowlog_len(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.int(ctx.node.slowlog.entries.len() as i64);
+    Ok(())
+}
+
+fn slowlog_reset(ctx: &mut Ctx) -> Outcome {
+    ctx.node.slowlog.entries.clear();
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn slowlog_get(ctx: &mut Ctx) -> Outcome {
+    let count = match ctx.argv.get(2) {
+        None => 10,
+        Some(word) => match num::parse_i64(word) {
+            Some(-1) => usize::MAX,
+            Some(count) if count >= 0 => count as usize,
+            _ => return Err(Error::new("ERR count should be greater than or equal to -1")),
+        },
+    };
+    let entries = &ctx.node.slowlog.entries;
+    let shown: Vec<&slowlog::Entry> = entries.iter().take(count).collect();
+    ctx.reply.array(shown.len());
+    for entry in shown {
+        ctx.reply.array(6);
+        ctx.reply.int(entry.id);
+        ctx.reply.int(entry.time_s);
+        ctx.reply.int(entry.duration_us);
+        ctx.reply.array(entry.argv.len());
+        entry.argv.iter().for_each(|word| ctx.reply.bulk(word));
+        ctx.reply.bulk(entry.addr.as_bytes());
+        ctx.reply.bulk(&entry.client_name);
+    }
+    Ok(())
+}
+
+fn slowlog_help(ctx: &mut Ctx) -> Outcome {
+    super::help::reply(ctx)
+}
+
+/// Time stands still inside an event, so there is no latency to report.
+fn latency_latest(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.array(0);
+    Ok(())
+}
+
+fn latency_history(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.array(0);
+    Ok(())
+}
+
+fn latency_reset(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.int(0);
+    Ok(())
+}
+
+fn latency_graph(ctx: &mut Ctx) -> Outcome {
+    let event = String::from_utf8_lossy(ctx.argv[2]).into_owned();
+    Err(format!("ERR No samples available for event '{event}'").into())
+}
+
+fn latency_histogram(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.map(0);
+    Ok(())
+}
+
+fn latency_doctor(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.verbatim(b"txt", b"No latency was observed: time stands still while a command runs.\n");
+    Ok(())
+}
+
+fn latency_help(ctx: &mut Ctx) -> Outcome {
+    super::help::reply(ctx)
+}
+
+fn memory_usage(ctx: &mut Ctx) -> Outcome {
+    let mut words = ctx.words(3);
+    while !words.is_empty() {
+        if !words.take_with("SAMPLES", 1) {
+            return Err(error::SYNTAX);
+        }
+        if words.int()? < 0 {
+            return Err(error::SYNTAX);
+        }
+    }
+    let key_len = ctx.argv[2].len();
+    match ctx
+        .find_quietly(ctx.argv[2])
+        .and_then(|slot| ctx.entry(slot))
+        .map(|entry| entry.value.memory_bytes())
+    {
+        Some(bytes) => ctx.reply.int((bytes + key_len) as i64),
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+fn memory_doctor(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.verbatim(b"txt", b"Nothing to report: memory is not limited here.\n");
+    Ok(())
+}
+
+fn memory_stats(ctx: &mut Ctx) -> Outcome {
+    let keys: usize = ctx.node.store.dbs.iter().map(|db| db.len()).sum();
+    let bytes: usize = ctx.node.dataset_bytes();
+    ctx.reply.map(3);
+    for (name, value) in
+        [("keys.count", keys), ("dataset.bytes", bytes), ("clients.normal", ctx.node.sessions.len())]
+    {
+        ctx.reply.bulk(name.as_bytes());
+        ctx.reply.int(value as i64);
+    }
+    Ok(())
+}
+
+fn memory_malloc_stats(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.bulk(b"Stats not supported for the current allocator");
+    Ok(())
+}
+
+fn memory_purge(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn memory_help(ctx: &mut Ctx) -> Outcome {
+    super::help::reply(ctx)
+}

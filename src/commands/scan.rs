@@ -1,0 +1,94 @@
+//! What SCAN, HSCAN, SSCAN and ZSCAN have in common: cursor and options.
+
+use super::ctx::Ctx;
+use crate::error::{self, Error, Outcome};
+use crate::glob;
+use crate::num;
+use crate::store::Kind;
+
+/// The options of a scan.
+pub struct ScanOptions<'a> {
+    pub cursor: u64,
+    /// About how many elements to visit.
+    pub count: usize,
+    pattern: Option<&'a [u8]>,
+    /// SCAN only: the type that keys must have.
+    pub kind: Option<&'a [u8]>,
+    /// HSCAN only: fields without values.
+    pub no_values: bool,
+}
+
+/// The words that a kind of scan knows besides MATCH and COUNT.
+#[derive(Clone, Copy, Default)]
+pub struct Extra {
+    pub kind: bool,
+    pub no_values: bool,
+}
+
+impl<'a> ScanOptions<'a> {
+    /// Reads the cursor, which is the word at that index, and the options behind it.
+    pub fn parse(ctx: &Ctx<'a>, cursor: usize, extra: Extra) -> Result<ScanOptions<'a>, Error> {
+        let mut words = ctx.words(cursor + 1);
+        let mut options = ScanOptions {
+            cursor: num::parse_cursor(ctx.argv[cursor], ctx.version()).ok_or(error::INVALID_CURSOR)?,
+            count: 10,
+            pattern: None,
+            kind: None,
+            no_values: false,
+        };
+        while !words.is_empty() {
+            if words.take_with("COUNT", 1) {
+                let count = words.int()?;
+                if count < 1 {
+                    return Err(error::SYNTAX);
+                }
+                options.count = count as usize;
+            } else if words.take_with("MATCH", 1) {
+                options.pattern = words.next();
+            } else if extra.kind && words.take_with("TYPE", 1) {
+                options.kind = words.next();
+            } else if extra.no_values && words.take("NOVALUES") {
+                options.no_values = true;
+            } else {
+                return Err(error::SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+
+    pub fn matches(&self, element: &[u8]) -> bool {
+        match self.pattern {
+            None | Some(b"*") => true,
+            Some(pattern) => glob::matches(pattern, element, false),
+        }
+    }
+}
+
+/// HSCAN, SSCAN or ZSCAN: `visit` scans the value and gives the next cursor. The options of a scan of nothing are not
+/// looked at.
+pub fn scan_value<T: Kind>(
+    ctx: &mut Ctx,
+    extra: Extra,
+    visit: impl FnOnce(&T, &ScanOptions, &mut Vec<Vec<u8>>) -> u64,
+) -> Outcome {
+    let (key, version) = (ctx.argv[1], ctx.version());
+    num::parse_cursor(ctx.argv[2], version).ok_or(error::INVALID_CURSOR)?;
+    let options = ScanOptions::parse(ctx, 2, extra);
+    let mut found = Vec::new();
+    let next = match ctx.read::<T>(key)? {
+        Some(value) => visit(value, &options?, &mut found),
+        None => 0,
+    };
+    reply(ctx, next, &found);
+    Ok(())
+}
+
+/// Writes the next cursor and the elements found.
+pub fn reply(ctx: &mut Ctx, cursor: u64, elements: &[impl AsRef<[u8]>]) {
+    ctx.reply.array(2);
+    ctx.reply.bulk(cursor.to_string().as_bytes());
+    ctx.reply.array(elements.len());
+    for element in elements {
+        ctx.reply.bulk(element.as_ref());
+    }
+}

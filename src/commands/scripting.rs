@@ -1,0 +1,258 @@
+//! Scripts: EVAL and SCRIPT.
+
+use sha1::{Digest, Sha1};
+
+use super::command::*;
+use super::ctx::Ctx;
+use crate::error::{self, Error, Outcome};
+use crate::node::scripts::Sha;
+use crate::script::Script;
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "eval",
+        arity: -3,
+        since: "2.6.0",
+        flags: NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLEKEYS,
+        keys: &[KeySpec {
+            flags: &["RW", "access", "update"],
+            notes: "We cannot tell how the keys will be used so we assume the worst, RW and UPDATE",
+            begin: Begin::Index(2),
+            find: Find::Count { count: 0, first: 1, step: 1 },
+        }],
+        summary: "Runs a script.",
+        complexity: "Depends on the script that is executed.",
+        run: eval,
+        ..Command::of(Group::Scripting)
+    },
+    Command {
+        name: "eval_ro",
+        arity: -3,
+        since: "7.0.0",
+        flags: READONLY | NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLEKEYS,
+        keys: &[KeySpec {
+            flags: &["RO", "access"],
+            notes: "We cannot tell how the keys will be used so we assume the worst, RO and ACCESS",
+            begin: Begin::Index(2),
+            find: Find::Count { count: 0, first: 1, step: 1 },
+        }],
+        summary: "Runs a script that may not write.",
+        complexity: "Depends on the script that is executed.",
+        run: eval_ro,
+        ..Command::of(Group::Scripting)
+    },
+    Command {
+        name: "evalsha",
+        arity: -3,
+        since: "2.6.0",
+        flags: NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLEKEYS,
+        keys: &[counted_keys(&["RW", "access", "update"], 2)],
+        summary: "Runs a script by the digest of its text.",
+        complexity: "Depends on the script that is executed.",
+        run: evalsha,
+        ..Command::of(Group::Scripting)
+    },
+    Command {
+        name: "evalsha_ro",
+        arity: -3,
+        since: "7.0.0",
+        flags: READONLY | NOSCRIPT | STALE | SKIP_MONITOR | NO_MANDATORY_KEYS | MOVABLEKEYS,
+        keys: &[counted_keys(&["RO", "access"], 2)],
+        summary: "Runs a script that may not write, by the digest of its text.",
+        complexity: "Depends on the script that is executed.",
+        run: evalsha_ro,
+        ..Command::of(Group::Scripting)
+    },
+    Command {
+        name: "script",
+        arity: -2,
+        since: "2.6.0",
+        acl: &[],
+        summary: "Manages the script cache.",
+        complexity: "Depends on subcommand.",
+        subcommands: &[
+            Command {
+                name: "script|help",
+                arity: 2,
+                since: "5.0.0",
+                flags: LOADING | STALE,
+                summary: "Explains the subcommands.",
+                complexity: "O(1)",
+                run: script_help,
+                ..Command::of(Group::Scripting)
+            },
+            Command {
+                name: "script|debug",
+                arity: 3,
+                since: "3.2.0",
+                flags: NOSCRIPT,
+                summary: "Sets the mode of the script debugger.",
+                complexity: "O(1)",
+                run: script_debug,
+                ..Command::of(Group::Scripting)
+            },
+            Command {
+                name: "script|exists",
+                arity: -3,
+                since: "2.6.0",
+                flags: NOSCRIPT,
+                tips: &["request_policy:all_shards", "response_policy:agg_logical_and"],
+                summary: "Tells which scripts are cached.",
+                complexity: "O(N)",
+                run: script_exists,
+                ..Command::of(Group::Scripting)
+            },
+            Command {
+                name: "script|flush",
+                arity: -2,
+                since: "2.6.0",
+                flags: NOSCRIPT,
+                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+                summary: "Empties the script cache.",
+                complexity: "O(N)",
+                run: script_flush,
+                ..Command::of(Group::Scripting)
+            },
+            Command {
+                name: "script|load",
+                arity: 3,
+                since: "2.6.0",
+                flags: NOSCRIPT | STALE,
+                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
+                summary: "Compiles a script and caches it.",
+                complexity: "O(N)",
+                run: script_load,
+                ..Command::of(Group::Scripting)
+            },
+            Command {
+                name: "script|kill",
+                arity: 2,
+                since: "2.6.0",
+                flags: NOSCRIPT | ALLOW_BUSY,
+                tips: &["request_policy:all_shards", "response_policy:one_succeeded"],
+                summary: "Ends the script that is running.",
+                complexity: "O(1)",
+                run: script_kill,
+                ..Command::of(Group::Scripting)
+            },
+        ],
+        ..Command::of(Group::Scripting)
+    },
+];
+
+fn eval(ctx: &mut Ctx) -> Outcome {
+    run_text(ctx, false)
+}
+
+fn eval_ro(ctx: &mut Ctx) -> Outcome {
+    run_text(ctx, true)
+}
+
+fn evalsha(ctx: &mut Ctx) -> Outcome {
+    run_cached(ctx, false)
+}
+
+fn evalsha_ro(ctx: &mut Ctx) -> Outcome {
+    run_cached(ctx, true)
+}
+
+fn run_text(ctx: &mut Ctx, read_only: bool) -> Outcome {
+    ctx.node.feed_monitors(ctx.id, ctx.db(), ctx.argv, false);
+    let keys = key_count(ctx)?;
+    let body = ctx.argv[1];
+    let script = ctx.node.scripts.load(body, sha_of(body), true)?;
+    run(ctx, &script, keys, read_only)
+}
+
+fn run_cached(ctx: &mut Ctx, read_only: bool) -> Outcome {
+    ctx.node.feed_monitors(ctx.id, ctx.db(), ctx.argv, false);
+    let sha = parse_sha(ctx.argv[1]).ok_or(error::NO_SCRIPT)?;
+    let keys = key_count(ctx)?;
+    let script = ctx.node.scripts.find(&sha).ok_or(error::NO_SCRIPT)?;
+    run(ctx, &script, keys, read_only)
+}
+
+/// How many of the arguments are keys.
+fn key_count(ctx: &Ctx) -> Result<usize, Error> {
+    let count = ctx.int(2)?;
+    if count > ctx.argv.len() as i64 - 3 {
+        return Err(Error::new("ERR Number of keys can't be greater than number of args"));
+    }
+    usize::try_from(count).map_err(|_| Error::new("ERR Number of keys can't be negative"))
+}
+
+fn run(ctx: &mut Ctx, script: &Script, keys: usize, read_only: bool) -> Outcome {
+    let flags = script.flags();
+    if read_only && flags.declared && !flags.no_writes {
+        return Err(Error::new("ERR Can not execute a script with write flag using *_ro command."));
+    }
+    let (keys, argv) = ctx.argv[3..].split_at(keys);
+    ctx.node.run_script(ctx.id, script, keys, argv, read_only || flags.no_writes, ctx.reply);
+    Ok(())
+}
+
+/// The SHA-1 of a script's text, in lower-case hex.
+fn sha_of(body: &[u8]) -> Sha {
+    let mut sha = [0; 40];
+    for (pair, byte) in sha.chunks_exact_mut(2).zip(Sha1::digest(body)) {
+        for (digit, nibble) in pair.iter_mut().zip([byte >> 4, byte & 15]) {
+            *digit = b"0123456789abcdef"[nibble as usize];
+        }
+    }
+    sha
+}
+
+fn parse_sha(text: &[u8]) -> Option<Sha> {
+    let mut sha: Sha = text.try_into().ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}
+
+fn script_load(ctx: &mut Ctx) -> Outcome {
+    let sha = sha_of(ctx.argv[2]);
+    ctx.node.scripts.load(ctx.argv[2], sha, false)?;
+    ctx.reply.bulk(&sha);
+    Ok(())
+}
+
+fn script_exists(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.array(ctx.argv.len() - 2);
+    for text in &ctx.argv[2..] {
+        let known = parse_sha(text).is_some_and(|sha| ctx.node.scripts.contains(&sha));
+        ctx.reply.int(known as i64);
+    }
+    Ok(())
+}
+
+fn script_flush(ctx: &mut Ctx) -> Outcome {
+    let mode_is = |mode: &[u8]| ctx.argv[2].eq_ignore_ascii_case(mode);
+    match ctx.argv.len() {
+        2 => {}
+        3 if mode_is(b"SYNC") || mode_is(b"ASYNC") => {}
+        _ => return Err(Error::new("ERR SCRIPT FLUSH only support SYNC|ASYNC option")),
+    }
+    ctx.node.scripts.flush();
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn script_kill(ctx: &mut Ctx) -> Outcome {
+    ctx.node.scripts.kill()?;
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// There is no debugger; its modes are accepted, so that clients that set them go on.
+fn script_debug(ctx: &mut Ctx) -> Outcome {
+    match ctx.argv[2].to_ascii_lowercase().as_slice() {
+        b"yes" | b"sync" | b"no" => {
+            ctx.reply.ok();
+            Ok(())
+        }
+        _ => Err(Error::new("ERR Use SCRIPT DEBUG YES/SYNC/NO")),
+    }
+}
+
+fn script_help(ctx: &mut Ctx) -> Outcome {
+    super::help::reply(ctx)
+}

@@ -1,0 +1,485 @@
+//! The server as a whole: databases, time, role, saving, ending, DEBUG.
+
+use super::command::*;
+use super::ctx::Ctx;
+use crate::error::{self, Error, Outcome};
+use crate::node::Request;
+use crate::node::session::{TimeoutReply, Wait};
+use crate::num;
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "bgrewriteaof",
+        arity: 1,
+        since: "1.0.0",
+        flags: ADMIN | NOSCRIPT | NO_ASYNC_LOADING,
+        summary: "Rewrites the append-only file in the background.",
+        complexity: "O(1)",
+        run: bgrewriteaof,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "bgsave",
+        arity: -1,
+        since: "1.0.0",
+        flags: ADMIN | NOSCRIPT | NO_ASYNC_LOADING,
+        summary: "Saves the databases in the background.",
+        complexity: "O(1)",
+        run: bgsave,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "dbsize",
+        arity: 1,
+        since: "1.0.0",
+        flags: READONLY | FAST,
+        acl: &["keyspace"],
+        tips: &["request_policy:all_shards", "response_policy:agg_sum"],
+        summary: "Counts the keys of the database.",
+        complexity: "O(1)",
+        run: dbsize,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "debug",
+        arity: -2,
+        since: "1.0.0",
+        flags: ADMIN | NOSCRIPT | LOADING | STALE,
+        summary: "Stages states that tests need.",
+        complexity: "Depends on subcommand.",
+        run: debug,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "flushall",
+        arity: -1,
+        since: "1.0.0",
+        flags: WRITE,
+        acl: &["keyspace", "dangerous"],
+        tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+        summary: "Deletes the keys of all databases.",
+        complexity: "O(N)",
+        run: flushall,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "flushdb",
+        arity: -1,
+        since: "1.0.0",
+        flags: WRITE,
+        acl: &["keyspace", "dangerous"],
+        tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
+        summary: "Deletes the keys of the database.",
+        complexity: "O(N)",
+        run: flushdb,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "info",
+        arity: -1,
+        since: "1.0.0",
+        flags: LOADING | STALE,
+        acl: &["dangerous"],
+        tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
+        summary: "Reports on the server in sections.",
+        complexity: "O(1)",
+        run: super::info::info,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "lastsave",
+        arity: 1,
+        since: "1.0.0",
+        flags: LOADING | STALE | FAST,
+        acl: &["admin", "dangerous"],
+        tips: &["nondeterministic_output"],
+        summary: "Gives the time of the last save.",
+        complexity: "O(1)",
+        run: lastsave,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "lolwut",
+        arity: -1,
+        since: "5.0.0",
+        flags: READONLY | FAST,
+        summary: "Shows the version.",
+        run: lolwut,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "role",
+        arity: 1,
+        since: "2.8.12",
+        flags: NOSCRIPT | LOADING | STALE | FAST,
+        acl: &["admin", "dangerous"],
+        summary: "Tells the role in replication.",
+        complexity: "O(1)",
+        run: role,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "save",
+        arity: 1,
+        since: "1.0.0",
+        flags: ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
+        summary: "Saves the databases.",
+        complexity: "O(N)",
+        run: save,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "shutdown",
+        arity: -1,
+        since: "1.0.0",
+        flags: ADMIN | NOSCRIPT | LOADING | STALE | NO_MULTI | ALLOW_BUSY,
+        summary: "Ends the server.",
+        complexity: "O(N)",
+        run: shutdown,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "swapdb",
+        arity: 3,
+        since: "4.0.0",
+        flags: WRITE | FAST,
+        acl: &["keyspace", "dangerous"],
+        summary: "Exchanges two databases.",
+        complexity: "O(N)",
+        run: swapdb,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "time",
+        arity: 1,
+        since: "2.6.0",
+        flags: LOADING | STALE | FAST,
+        tips: &["nondeterministic_output"],
+        summary: "Gives the server's time.",
+        complexity: "O(1)",
+        run: time,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "wait",
+        arity: 3,
+        since: "3.0.0",
+        flags: BLOCKING,
+        acl: &["connection"],
+        tips: &["request_policy:all_shards", "response_policy:agg_min"],
+        summary: "Waits until replicas acknowledge the connection's writes.",
+        complexity: "O(1)",
+        run: wait,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "waitaof",
+        arity: 4,
+        since: "7.2.0",
+        flags: BLOCKING,
+        acl: &["connection"],
+        tips: &["request_policy:all_shards", "response_policy:agg_min"],
+        summary: "Waits until the connection's writes are on disk, here and on replicas.",
+        complexity: "O(1)",
+        run: waitaof,
+        ..Command::of(Group::Generic)
+    },
+];
+
+fn dbsize(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.int(ctx.node.store.dbs[ctx.db()].len() as i64);
+    Ok(())
+}
+
+fn time(ctx: &mut Ctx) -> Outcome {
+    let wall_us = ctx.now().wall_us();
+    ctx.reply.array(2);
+    ctx.reply.bulk_int(wall_us / 1_000_000);
+    ctx.reply.bulk_int(wall_us % 1_000_000);
+    Ok(())
+}
+
+fn flushdb(ctx: &mut Ctx) -> Outcome {
+    check_flush_mode(ctx)?;
+    ctx.node.flush_db(ctx.db());
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn flushall(ctx: &mut Ctx) -> Outcome {
+    check_flush_mode(ctx)?;
+    for db in 0..ctx.node.store.dbs.len() {
+        ctx.node.flush_db(db);
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// Whether memory is freed now or later makes no difference here.
+fn check_flush_mode(ctx: &Ctx) -> Outcome {
+    match ctx.argv.get(1) {
+        None => Ok(()),
+        Some(mode)
+            if ctx.argv.len() == 2
+                && (mode.eq_ignore_ascii_case(b"SYNC") || mode.eq_ignore_ascii_case(b"ASYNC")) =>
+        {
+            Ok(())
+        }
+        Some(_) => Err(error::SYNTAX),
+    }
+}
+
+impl crate::node::Node {
+    /// Removes all keys of a database; no events tell of it.
+    pub fn flush_db(&mut self, db: usize) {
+        self.break_watches_of_db(db, None);
+        self.dirty += self.store.dbs[db].len() as u64;
+        self.store.clear(db);
+    }
+}
+
+fn swapdb(ctx: &mut Ctx) -> Outcome {
+    let index = |word: &[u8], which: &str| {
+        num::parse_i64(word)
+            .filter(|&n| i32::try_from(n).is_ok())
+            .ok_or_else(|| Error::owned(format!("ERR invalid {which} DB index")))
+    };
+    let (a, b) = (index(ctx.argv[1], "first")?, index(ctx.argv[2], "second")?);
+    let in_range =
+        |n: i64| usize::try_from(n).ok().filter(|&db| db < ctx.node.store.dbs.len()).ok_or(error::BAD_DB);
+    let (a, b) = (in_range(a)?, in_range(b)?);
+    if a != b {
+        ctx.node.break_watches_of_db(a, Some(b));
+        ctx.node.break_watches_of_db(b, Some(a));
+        ctx.node.store.swap(a, b);
+        ctx.node.signal_db_ready(a);
+        ctx.node.signal_db_ready(b);
+    }
+    ctx.node.dirty += 1;
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn role(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.array(3);
+    ctx.reply.bulk(b"master");
+    ctx.reply.int(0);
+    ctx.reply.array(0);
+    Ok(())
+}
+
+/// There are no replicas: none acknowledges.
+fn wait(ctx: &mut Ctx) -> Outcome {
+    let replicas = ctx.int(1)?;
+    let timeout_ms = wait_timeout_ms(ctx, 2)?;
+    if replicas <= 0 {
+        ctx.reply.int(0);
+    } else {
+        ctx.wait_for(Wait::Replicas, &[], timeout_ms, TimeoutReply::Zero);
+    }
+    Ok(())
+}
+
+fn waitaof(ctx: &mut Ctx) -> Outcome {
+    let local = num::parse_i64(ctx.argv[1]).filter(|n| (0..=1).contains(n));
+    let local = match (local, num::parse_i64(ctx.argv[1])) {
+        (Some(local), _) => local,
+        (None, Some(_)) => return Err(error::out_of_range(0, 1)),
+        (None, None) => return Err(error::NOT_AN_INTEGER),
+    };
+    let replicas = ctx.int(2).ok().filter(|&n| n >= 0).ok_or(error::MUST_BE_POSITIVE)?;
+    let timeout_ms = wait_timeout_ms(ctx, 3)?;
+    if local > 0 {
+        return Err(Error::new(
+            "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
+        ));
+    }
+    if replicas == 0 {
+        ctx.reply.array(2);
+        ctx.reply.int(0);
+        ctx.reply.int(0);
+    } else {
+        ctx.wait_for(Wait::AppendOnlyFile, &[], timeout_ms, TimeoutReply::TwoZeros);
+    }
+    Ok(())
+}
+
+/// A timeout in whole milliseconds.
+fn wait_timeout_ms(ctx: &Ctx, index: usize) -> Result<u64, Error> {
+    let ms =
+        num::parse_i64(ctx.argv[index]).ok_or(Error::new("ERR timeout is not an integer or out of range"))?;
+    if ms < 0 {
+        return Err(Error::new("ERR timeout is negative"));
+    }
+    if ms.checked_add(ctx.now().wall_ms()).is_none() {
+        return Err(Error::new("ERR timeout is out of range"));
+    }
+    Ok(ms as u64)
+}
+
+fn lastsave(ctx: &mut Ctx) -> Outcome {
+    let started_ms = ctx.now().wall_offset_ms + (ctx.node.stats.started_us / 1000) as i64;
+    ctx.reply.int(started_ms / 1000);
+    Ok(())
+}
+
+/// Nothing is ever on disk; saving is allowed and does nothing.
+fn save(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn bgsave(ctx: &mut Ctx) -> Outcome {
+    match ctx.argv.get(1) {
+        None => {}
+        Some(word) if ctx.argv.len() == 2 && word.eq_ignore_ascii_case(b"SCHEDULE") => {}
+        Some(_) => return Err(error::SYNTAX),
+    }
+    ctx.reply.status("Background saving started");
+    Ok(())
+}
+
+fn bgrewriteaof(ctx: &mut Ctx) -> Outcome {
+    ctx.reply.status("Background append only file rewriting started");
+    Ok(())
+}
+
+fn shutdown(ctx: &mut Ctx) -> Outcome {
+    let (mut save, mut nosave, mut abort) = (false, false, false);
+    let mut words = ctx.words(1);
+    while !words.is_empty() {
+        if words.take("NOSAVE") {
+            nosave = true;
+        } else if words.take("SAVE") {
+            save = true;
+        } else if words.take("ABORT") {
+            abort = true;
+        } else if !words.take("NOW") && !words.take("FORCE") {
+            return Err(error::SYNTAX);
+        }
+    }
+    if save && nosave || abort && ctx.argv.len() > 2 {
+        return Err(error::SYNTAX);
+    }
+    if abort {
+        return Err(Error::new("ERR No shutdown in progress."));
+    }
+    if ctx.node.scripts.is_busy() && !nosave {
+        return Err(error::BUSY);
+    }
+    ctx.node.request = Some(Request::Shutdown);
+    ctx.node.end_session(ctx.id);
+    Ok(())
+}
+
+fn lolwut(ctx: &mut Ctx) -> Outcome {
+    let text = format!("Redlatch, standing for Redis ver. {}\n", ctx.version().full());
+    ctx.reply.verbatim(b"txt", text.as_bytes());
+    Ok(())
+}
+
+fn debug(ctx: &mut Ctx) -> Outcome {
+    let word = ctx.argv[1].to_ascii_lowercase();
+    match (word.as_slice(), ctx.argv.len()) {
+        (b"sleep", 3) => debug_sleep(ctx),
+        (b"set-active-expire", 3) => {
+            ctx.node.active_expire = ctx.argv[2] != b"0";
+            ctx.node.resume_expiry();
+            ctx.reply.ok();
+            Ok(())
+        }
+        (b"object", 3 | 4) => debug_object(ctx),
+        (b"error", 3) => Err(Error::owned(ctx.argv[2].to_vec())),
+        (b"jmap" | b"quicklist-packed-threshold" | b"stringmatch-len" | b"change-repl-id", _) => {
+            ctx.reply.ok();
+            Ok(())
+        }
+        (b"protocol", 3) => debug_protocol(ctx),
+        (b"help", 2) => {
+            let lines = [
+                "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
+                "ERROR <text>",
+                "    Answers with the text as an error.",
+                "OBJECT <key>",
+                "    Shows how the value of a key is kept.",
+                "PROTOCOL <type>",
+                "    Answers with a value of a protocol type.",
+                "SET-ACTIVE-EXPIRE <0|1>",
+                "    Says whether keys are removed at their end without being touched.",
+                "SLEEP <seconds>",
+                "    Holds back all clients for a time.",
+            ];
+            ctx.reply.array(lines.len());
+            lines.iter().for_each(|line| ctx.reply.status(line));
+            Ok(())
+        }
+        _ => Err(error::subcommand_syntax(ctx.argv)),
+    }
+}
+
+/// Redis stands still; here all clients, the caller among them, are held back for as long.
+fn debug_sleep(ctx: &mut Ctx) -> Outcome {
+    let seconds = num::parse_f64(ctx.argv[2]).unwrap_or(0.0).clamp(0.0, 1e9);
+    let ms = (seconds * 1000.0) as u64;
+    if ms > 0 {
+        let until_ms = ctx.now().mono_ms().saturating_add(ms);
+        ctx.node.block(ctx.id, Wait::Sleep, ctx.argv, Vec::new(), Some(until_ms), TimeoutReply::Ok);
+        ctx.node.pause_clients(false, until_ms);
+    } else {
+        ctx.reply.ok();
+    }
+    Ok(())
+}
+
+fn debug_object(ctx: &mut Ctx) -> Outcome {
+    let slot = ctx.find_quietly(ctx.argv[2]).ok_or(error::NO_SUCH_KEY)?;
+    let idle_s = (ctx.now().mono_us / 1_000_000) as u32;
+    let Some(entry) = ctx.entry(slot) else { return Err(error::NO_SUCH_KEY) };
+    let text = format!(
+        "Value at:0x{slot:012x} refcount:{} encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
+        entry.value.refcount(),
+        entry.value.encoding(),
+        entry.value.memory_bytes(),
+        entry.used_at_s & 0xff_ffff,
+        idle_s - entry.used_at_s,
+    );
+    ctx.reply.status(&text);
+    Ok(())
+}
+
+/// A sample of every type of the protocol, for tests of clients.
+fn debug_protocol(ctx: &mut Ctx) -> Outcome {
+    let reply = &mut *ctx.reply;
+    match ctx.argv[2].to_ascii_lowercase().as_slice() {
+        b"string" => reply.bulk(b"Hello World"),
+        b"integer" => reply.int(12345),
+        b"double" => reply.double(3.141),
+        b"null" => reply.null(),
+        b"array" => {
+            reply.array(3);
+            (0..3).for_each(|n| reply.int(n));
+        }
+        b"set" => {
+            reply.set(3);
+            (0..3).for_each(|n| reply.int(n));
+        }
+        b"map" => {
+            reply.map(3);
+            for n in 0..3 {
+                reply.int(n);
+                reply.boolean(n == 1);
+            }
+        }
+        b"bignum" => reply.big_number(b"1234567999999999999999999999999999999"),
+        b"true" => reply.boolean(true),
+        b"false" => reply.boolean(false),
+        b"verbatim" => reply.verbatim(b"txt", b"This is a verbatim\nstring"),
+        _ => {
+            return Err(Error::new(
+                "ERR Wrong protocol type name. Please use one of the following: \
+                 string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
+            ));
+        }
+    }
+    Ok(())
+}

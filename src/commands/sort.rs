@@ -1,0 +1,256 @@
+//! SORT and SORT_RO.
+
+use std::cmp::Ordering;
+
+use super::command::*;
+use super::ctx::{Ctx, Origin};
+use crate::error::{self, Error, Outcome};
+use crate::node::notify::Class;
+use crate::num;
+use crate::store::list::End;
+use crate::store::{List, Value};
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "sort",
+        arity: -2,
+        since: "1.0.0",
+        flags: WRITE | DENYOOM | MOVABLEKEYS,
+        acl: &["set", "sortedset", "list", "dangerous"],
+        keys: &[
+            key(&["RO", "access"], 1),
+            KeySpec {
+                flags: &["RO", "access"],
+                notes: "For the optional BY/GET keyword. It is marked 'unknown' because the key names derive from the content of the key we sort",
+                begin: Begin::Unknown,
+                find: Find::Unknown,
+            },
+            KeySpec {
+                flags: &["OW", "update"],
+                notes: "For the optional STORE keyword. It is marked 'unknown' because the keyword can appear anywhere in the argument array",
+                begin: Begin::Unknown,
+                find: Find::Unknown,
+            },
+        ],
+        summary: "Sorts a list, set or sorted set, and stores the result if asked.",
+        complexity: "O(N+M*log(M))",
+        run: sort,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "sort_ro",
+        arity: -2,
+        since: "7.0.0",
+        flags: READONLY | MOVABLEKEYS,
+        acl: &["set", "sortedset", "list", "dangerous"],
+        keys: &[
+            key(&["RO", "access"], 1),
+            KeySpec {
+                flags: &["RO", "access"],
+                notes: "For the optional BY/GET keyword. It is marked 'unknown' because the key names derive from the content of the key we sort",
+                begin: Begin::Unknown,
+                find: Find::Unknown,
+            },
+        ],
+        summary: "Sorts a list, set or sorted set.",
+        complexity: "O(N+M*log(M))",
+        run: sort_ro,
+        ..Command::of(Group::Generic)
+    },
+];
+
+fn sort(ctx: &mut Ctx) -> Outcome {
+    let options = Options::parse(ctx, true)?;
+    run(ctx, options)
+}
+
+fn sort_ro(ctx: &mut Ctx) -> Outcome {
+    let options = Options::parse(ctx, false)?;
+    run(ctx, options)
+}
+
+struct Options<'a> {
+    desc: bool,
+    alpha: bool,
+    offset: i64,
+    /// Negative: all.
+    limit: i64,
+    /// The pattern of the keys whose values decide the order. Without a `*` there is no order to make.
+    by: Option<&'a [u8]>,
+    get: Vec<&'a [u8]>,
+    store: Option<&'a [u8]>,
+}
+
+impl<'a> Options<'a> {
+    fn parse(ctx: &Ctx<'a>, may_store: bool) -> Result<Options<'a>, Error> {
+        let mut options = Options {
+            desc: false,
+            alpha: false,
+            offset: 0,
+            limit: -1,
+            by: None,
+            get: Vec::new(),
+            store: None,
+        };
+        let mut words = ctx.words(2);
+        while !words.is_empty() {
+            if words.take("ASC") {
+                options.desc = false;
+            } else if words.take("DESC") {
+                options.desc = true;
+            } else if words.take("ALPHA") {
+                options.alpha = true;
+            } else if words.take_with("LIMIT", 2) {
+                (options.offset, options.limit) = (words.int()?, words.int()?);
+            } else if may_store && words.take_with("STORE", 1) {
+                options.store = words.next();
+            } else if words.take_with("BY", 1) {
+                options.by = words.next();
+            } else if words.take_with("GET", 1) {
+                options.get.push(words.word()?);
+            } else {
+                return Err(error::SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+
+    /// The part of `len` sorted elements that is asked for.
+    fn range(&self, len: usize) -> std::ops::Range<usize> {
+        let start = usize::try_from(self.offset).unwrap_or(0).min(len);
+        let count = usize::try_from(self.limit).unwrap_or(usize::MAX).min(len - start);
+        start..start + count
+    }
+}
+
+fn run(ctx: &mut Ctx, mut options: Options) -> Outcome {
+    let (mut elements, is_set) = read_elements(ctx)?;
+    let mut unsorted = options.by.is_some_and(|pattern| !pattern.contains(&b'*'));
+    if unsorted && is_set && (options.store.is_some() || ctx.origin == Origin::Script) {
+        // The order of a set's members means nothing, and what is stored or seen by a script must be the same everywhere.
+        (unsorted, options.alpha, options.by) = (false, true, None);
+    }
+    if unsorted {
+        if options.desc && !is_set {
+            elements.reverse();
+        }
+    } else {
+        sort_elements(ctx, &mut elements, &options)?;
+    }
+    let chosen = &elements[options.range(elements.len())];
+    let mut result: Vec<Option<Vec<u8>>> = Vec::new();
+    for element in chosen {
+        if options.get.is_empty() {
+            result.push(Some(element.clone()));
+        }
+        for pattern in &options.get {
+            result.push(look_up(ctx, pattern, element));
+        }
+    }
+    match options.store {
+        Some(key) => store(ctx, key, result),
+        None => {
+            ctx.reply.array(result.len());
+            for element in &result {
+                ctx.reply.bulk_or_null(element.as_deref());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The elements of the key in their own order, and whether it is a set. A sorted set becomes a large one by it.
+fn read_elements(ctx: &mut Ctx) -> Result<(Vec<Vec<u8>>, bool), Error> {
+    let Some(slot) = ctx.find(ctx.argv[1]) else { return Ok((Vec::new(), false)) };
+    let Some(value) = ctx.value_mut(slot) else { return Ok((Vec::new(), false)) };
+    match value {
+        Value::List(list) => Ok((list.iter().map(<[u8]>::to_vec).collect(), false)),
+        Value::Set(set) => Ok((set.iter().map(|member| member.to_vec()).collect(), true)),
+        Value::SortedSet(set) => {
+            set.become_skiplist();
+            Ok((set.iter().map(|(member, _)| member.to_vec()).collect(), false))
+        }
+        Value::String(_) | Value::Hash(_) => Err(error::WRONG_TYPE),
+    }
+}
+
+/// What an element is ordered by.
+enum Weight {
+    Number(f64),
+    /// ALPHA; without a value it comes first.
+    Text(Option<Vec<u8>>),
+}
+
+fn sort_elements(ctx: &mut Ctx, elements: &mut Vec<Vec<u8>>, options: &Options) -> Outcome {
+    let mut weighted: Vec<(Weight, Vec<u8>)> = Vec::with_capacity(elements.len());
+    let mut all_numbers = true;
+    for element in std::mem::take(elements) {
+        let text = match options.by {
+            Some(pattern) => look_up(ctx, pattern, &element),
+            None => Some(element.clone()),
+        };
+        let weight = match text {
+            text if options.alpha => Weight::Text(text),
+            None => Weight::Number(0.0),
+            Some(text) => {
+                let number = num::strtod(&text).filter(|&number| !num::is_beyond_range(&text, number));
+                all_numbers &= number.is_some();
+                Weight::Number(number.unwrap_or(0.0))
+            }
+        };
+        weighted.push((weight, element));
+    }
+    if !all_numbers {
+        return Err(Error::new("ERR One or more scores can't be converted into double"));
+    }
+    weighted.sort_by(|(a, element_a), (b, element_b)| {
+        let order = match (a, b) {
+            // Equal numbers are ordered by their elements, so that the result is always the same.
+            (Weight::Number(a), Weight::Number(b)) => {
+                a.partial_cmp(b).unwrap_or(Ordering::Equal).then_with(|| element_a.cmp(element_b))
+            }
+            (Weight::Text(a), Weight::Text(b)) => a.cmp(b),
+            _ => Ordering::Equal,
+        };
+        if options.desc { order.reverse() } else { order }
+    });
+    *elements = weighted.into_iter().map(|(_, element)| element).collect();
+    Ok(())
+}
+
+/// The value of the key, or of the hash field, that a pattern names for an element; `#` is the element itself.
+fn look_up(ctx: &mut Ctx, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
+    if pattern == b"#" {
+        return Some(element.to_vec());
+    }
+    let star = pattern.iter().position(|&byte| byte == b'*')?;
+    let (prefix, rest) = (&pattern[..star], &pattern[star + 1..]);
+    // A `->` with nothing behind it is part of the key.
+    let arrow = rest.windows(2).position(|pair| pair == b"->").filter(|at| at + 2 < rest.len());
+    let (suffix, field) = match arrow {
+        Some(at) => (&rest[..at], Some(&rest[at + 2..])),
+        None => (rest, None),
+    };
+    let key = [prefix, element, suffix].concat();
+    let now_ms = ctx.now().wall_ms();
+    let slot = ctx.find(&key)?;
+    match (&ctx.entry(slot)?.value, field) {
+        (Value::String(string), None) => Some(string.to_vec()),
+        (Value::Hash(hash), Some(field)) => hash.get(field, now_ms).map(<[u8]>::to_vec),
+        _ => None,
+    }
+}
+
+/// Stores a result as a list; what was not found is stored as an empty element.
+fn store(ctx: &mut Ctx, key: &[u8], result: Vec<Option<Vec<u8>>>) {
+    let limits = ctx.node.store.limits.clone();
+    let elements: Vec<&[u8]> = result.iter().map(|element| element.as_deref().unwrap_or_default()).collect();
+    let mut list = List::new(&limits);
+    list.prepare(elements.iter().copied(), &limits);
+    for element in &elements {
+        list.push(End::Tail, element, &limits);
+    }
+    let value = (!list.is_empty()).then(|| list.into());
+    ctx.store_result(key, value, Class::LIST, "sortstore");
+    ctx.reply.int(elements.len() as i64);
+}

@@ -1,0 +1,387 @@
+//! Ranges of sorted sets: by rank, by score and by the members' bytes; to be read, stored, counted and removed.
+
+use std::ops::Range;
+
+use super::command::*;
+use super::ctx::Ctx;
+use super::sorted_sets::reply_members;
+use crate::error::{self, Error, Outcome};
+use crate::node::notify::Class;
+use crate::num;
+use crate::store::SortedSet;
+use crate::store::sorted_set::{LexBound, ScoreBound};
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "zcount",
+        arity: 4,
+        since: "2.0.0",
+        flags: READONLY | FAST,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Counts the members with scores in a range.",
+        complexity: "O(log(N))",
+        run: zcount,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zlexcount",
+        arity: 4,
+        since: "2.8.9",
+        flags: READONLY | FAST,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Counts the members in a lexicographical range.",
+        complexity: "O(log(N))",
+        run: zlexcount,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrange",
+        arity: -4,
+        since: "1.2.0",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives members in a range of ranks, scores or names.",
+        complexity: "O(log(N)+M)",
+        run: zrange,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrangebylex",
+        arity: -4,
+        since: "2.8.9",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives members in a lexicographical range.",
+        complexity: "O(log(N)+M)",
+        run: zrangebylex,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrangebyscore",
+        arity: -4,
+        since: "1.0.5",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives members in a range of scores.",
+        complexity: "O(log(N)+M)",
+        run: zrangebyscore,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrangestore",
+        arity: -5,
+        since: "6.2.0",
+        flags: WRITE | DENYOOM,
+        keys: &[key(&["OW", "update"], 1), key(&["RO", "access"], 2)],
+        summary: "Stores a range of members in another key.",
+        complexity: "O(log(N)+M)",
+        run: zrangestore,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zremrangebylex",
+        arity: 4,
+        since: "2.8.9",
+        flags: WRITE,
+        keys: &[key(&["RW", "delete"], 1)],
+        summary: "Removes members in a lexicographical range.",
+        complexity: "O(log(N)+M)",
+        run: zremrangebylex,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zremrangebyrank",
+        arity: 4,
+        since: "2.0.0",
+        flags: WRITE,
+        keys: &[key(&["RW", "delete"], 1)],
+        summary: "Removes members in a range of ranks.",
+        complexity: "O(log(N)+M)",
+        run: zremrangebyrank,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zremrangebyscore",
+        arity: 4,
+        since: "1.2.0",
+        flags: WRITE,
+        keys: &[key(&["RW", "delete"], 1)],
+        summary: "Removes members in a range of scores.",
+        complexity: "O(log(N)+M)",
+        run: zremrangebyscore,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrevrange",
+        arity: -4,
+        since: "1.2.0",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives members in a range of ranks, highest first.",
+        complexity: "O(log(N)+M)",
+        run: zrevrange,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrevrangebylex",
+        arity: -4,
+        since: "2.8.9",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives members in a lexicographical range, last first.",
+        complexity: "O(log(N)+M)",
+        run: zrevrangebylex,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrevrangebyscore",
+        arity: -4,
+        since: "2.2.0",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives members in a range of scores, highest first.",
+        complexity: "O(log(N)+M)",
+        run: zrevrangebyscore,
+        ..Command::of(Group::SortedSet)
+    },
+];
+
+/// What the two ends of a range are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Rank,
+    Score,
+    Lex,
+}
+
+/// The two ends of a range, the lower one first.
+enum Bounds<'a> {
+    /// Negative ranks count from the end of the range's own direction.
+    Rank(i64, i64),
+    Score(ScoreBound, ScoreBound),
+    Lex(LexBound<'a>, LexBound<'a>),
+}
+
+impl<'a> Bounds<'a> {
+    fn parse(by: By, min: &'a [u8], max: &'a [u8]) -> Result<Bounds<'a>, Error> {
+        match by {
+            By::Rank => {
+                let rank = |word| num::parse_i64(word).ok_or(error::NOT_AN_INTEGER);
+                Ok(Bounds::Rank(rank(min)?, rank(max)?))
+            }
+            By::Score => score_bound(min)
+                .zip(score_bound(max))
+                .map(|(min, max)| Bounds::Score(min, max))
+                .ok_or(Error::new("ERR min or max is not a float")),
+            By::Lex => lex_bound(min)
+                .zip(lex_bound(max))
+                .map(|(min, max)| Bounds::Lex(min, max))
+                .ok_or(Error::new("ERR min or max not valid string range item")),
+        }
+    }
+
+    /// The ranks inside, counted from the lowest score.
+    fn ranks(&self, set: &SortedSet, reverse: bool) -> Range<usize> {
+        match *self {
+            Bounds::Score(min, max) => set.ranks_by_score(min, max),
+            Bounds::Lex(min, max) => set.ranks_by_lex(min, max),
+            Bounds::Rank(start, end) => {
+                let len = set.len() as i64;
+                let from_start = |rank: i64| if rank < 0 { rank.saturating_add(len) } else { rank };
+                let start = from_start(start).max(0);
+                let end = from_start(end).min(len - 1);
+                if start > end {
+                    return 0..0;
+                }
+                let (first, last) = if reverse { (len - 1 - end, len - 1 - start) } else { (start, end) };
+                first as usize..last as usize + 1
+            }
+        }
+    }
+}
+
+/// `1.5`, `(1.5`, `-inf`; as C reads it: the empty word is zero, and blanks may stand in front.
+fn score_bound(word: &[u8]) -> Option<ScoreBound> {
+    match word {
+        [b'(', rest @ ..] => num::strtod(rest).map(ScoreBound::Exclusive),
+        _ => num::strtod(word).map(ScoreBound::Inclusive),
+    }
+}
+
+/// `-`, `+`, `[member`, `(member`.
+fn lex_bound(word: &[u8]) -> Option<LexBound<'_>> {
+    match word {
+        b"-" => Some(LexBound::Lowest),
+        b"+" => Some(LexBound::Highest),
+        [b'[', member @ ..] => Some(LexBound::Inclusive(member)),
+        [b'(', member @ ..] => Some(LexBound::Exclusive(member)),
+        _ => None,
+    }
+}
+
+/// What a command of the ZRANGE family asks for.
+struct Query<'a> {
+    bounds: Bounds<'a>,
+    reverse: bool,
+    offset: i64,
+    /// Negative: all.
+    limit: i64,
+    with_scores: bool,
+}
+
+impl<'a> Query<'a> {
+    /// Reads the bounds at word `at` and the options behind them. `by` and `reverse` are what the command's name says;
+    /// where it leaves them open there are options for them.
+    fn parse(ctx: &Ctx<'a>, at: usize, by: Option<By>, reverse: Option<bool>) -> Result<Query<'a>, Error> {
+        let stores = ctx.command.name == "zrangestore";
+        let (own_by, own_reverse) = (by, reverse);
+        let (mut by, mut reverse) = (own_by, own_reverse);
+        let (mut offset, mut limit, mut with_scores) = (0, -1, false);
+        let mut words = ctx.words(at + 2);
+        while !words.is_empty() {
+            if !stores && words.take("WITHSCORES") {
+                with_scores = true;
+            } else if words.take_with("LIMIT", 2) {
+                (offset, limit) = (words.int()?, words.int()?);
+            } else if reverse.is_none() && words.take("REV") {
+                reverse = Some(true);
+            } else if by.is_none() && words.take("BYLEX") {
+                by = Some(By::Lex);
+            } else if by.is_none() && words.take("BYSCORE") {
+                by = Some(By::Score);
+            } else {
+                return Err(error::SYNTAX);
+            }
+        }
+        let (by, reverse) = (by.unwrap_or(By::Rank), reverse.unwrap_or(false));
+        if limit != -1 && by == By::Rank {
+            return Err(Error::new(
+                "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX",
+            ));
+        }
+        if with_scores && by == By::Lex {
+            return Err(Error::new("ERR syntax error, WITHSCORES not supported in combination with BYLEX"));
+        }
+        let (mut min, mut max) = (ctx.argv[at], ctx.argv[at + 1]);
+        if reverse && by != By::Rank {
+            std::mem::swap(&mut min, &mut max);
+        }
+        let bounds = Bounds::parse(by, min, max)?;
+        Ok(Query { bounds, reverse, offset, limit, with_scores })
+    }
+
+    /// The ranks asked for, from the lowest score.
+    fn ranks(&self, set: &SortedSet) -> Range<usize> {
+        let ranks = self.bounds.ranks(set, self.reverse);
+        let skipped = usize::try_from(self.offset).unwrap_or(usize::MAX).min(ranks.len());
+        let taken = usize::try_from(self.limit).unwrap_or(usize::MAX).min(ranks.len() - skipped);
+        if self.reverse {
+            let end = ranks.end - skipped;
+            end - taken..end
+        } else {
+            let start = ranks.start + skipped;
+            start..start + taken
+        }
+    }
+}
+
+fn zrange(ctx: &mut Ctx) -> Outcome {
+    range(ctx, None, None)
+}
+
+fn zrevrange(ctx: &mut Ctx) -> Outcome {
+    range(ctx, Some(By::Rank), Some(true))
+}
+
+fn zrangebyscore(ctx: &mut Ctx) -> Outcome {
+    range(ctx, Some(By::Score), Some(false))
+}
+
+fn zrevrangebyscore(ctx: &mut Ctx) -> Outcome {
+    range(ctx, Some(By::Score), Some(true))
+}
+
+fn zrangebylex(ctx: &mut Ctx) -> Outcome {
+    range(ctx, Some(By::Lex), Some(false))
+}
+
+fn zrevrangebylex(ctx: &mut Ctx) -> Outcome {
+    range(ctx, Some(By::Lex), Some(true))
+}
+
+fn range(ctx: &mut Ctx, by: Option<By>, reverse: Option<bool>) -> Outcome {
+    let query = Query::parse(ctx, 2, by, reverse)?;
+    let (set, reply) = ctx.read_and_reply::<SortedSet>(ctx.argv[1])?;
+    let Some(set) = set else {
+        reply.array(0);
+        return Ok(());
+    };
+    let ranks = query.ranks(set);
+    if query.reverse {
+        let from = ranks.end.saturating_sub(1);
+        reply_members(reply, ranks.len(), set.iter_back_from(from), query.with_scores);
+    } else {
+        reply_members(reply, ranks.len(), set.iter_from(ranks.start), query.with_scores);
+    }
+    Ok(())
+}
+
+fn zrangestore(ctx: &mut Ctx) -> Outcome {
+    let (to, from) = (ctx.argv[1], ctx.argv[2]);
+    let query = Query::parse(ctx, 3, None, None)?;
+    let limits = ctx.node.store.limits.clone();
+    let mut result = SortedSet::for_members(0, 0, &limits);
+    if let Some(set) = ctx.read::<SortedSet>(from)? {
+        let ranks = query.ranks(set);
+        for (member, score) in set.iter_from(ranks.start).take(ranks.len()) {
+            result.add(member, score, &limits);
+        }
+    }
+    let len = result.len();
+    let result = (len > 0).then(|| result.into());
+    ctx.store_result(to, result, Class::ZSET, "zrangestore");
+    ctx.reply.int(len as i64);
+    Ok(())
+}
+
+fn zcount(ctx: &mut Ctx) -> Outcome {
+    count(ctx, By::Score)
+}
+
+fn zlexcount(ctx: &mut Ctx) -> Outcome {
+    count(ctx, By::Lex)
+}
+
+fn count(ctx: &mut Ctx, by: By) -> Outcome {
+    let bounds = Bounds::parse(by, ctx.argv[2], ctx.argv[3])?;
+    let (set, reply) = ctx.read_and_reply::<SortedSet>(ctx.argv[1])?;
+    reply.int(set.map_or(0, |set| bounds.ranks(set, false).len()) as i64);
+    Ok(())
+}
+
+fn zremrangebyrank(ctx: &mut Ctx) -> Outcome {
+    remove_range(ctx, By::Rank)
+}
+
+fn zremrangebyscore(ctx: &mut Ctx) -> Outcome {
+    remove_range(ctx, By::Score)
+}
+
+fn zremrangebylex(ctx: &mut Ctx) -> Outcome {
+    remove_range(ctx, By::Lex)
+}
+
+fn remove_range(ctx: &mut Ctx, by: By) -> Outcome {
+    let key = ctx.argv[1];
+    let bounds = Bounds::parse(by, ctx.argv[2], ctx.argv[3])?;
+    let removed = match ctx.edit::<SortedSet>(key)? {
+        Some(set) => set.remove_ranks(bounds.ranks(set, false)),
+        None => 0,
+    };
+    if removed > 0 {
+        ctx.touched(key, Class::ZSET, ctx.command.name);
+        ctx.delete_if_empty(key);
+    }
+    ctx.reply.int(removed as i64);
+    Ok(())
+}

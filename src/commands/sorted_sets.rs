@@ -1,0 +1,390 @@
+//! Sorted sets: members and their scores. Ranges, pops and set operations have files of their own.
+
+use super::command::*;
+use super::ctx::{Ctx, Words};
+use super::random;
+use super::scan::{self, Extra};
+use crate::error::{self, Error, Outcome};
+use crate::node::notify::Class;
+use crate::num;
+use crate::store::{Limits, SortedSet};
+use crate::version::Version;
+use crate::wire::{Protocol, Reply};
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "zadd",
+        arity: -4,
+        since: "1.2.0",
+        flags: WRITE | DENYOOM | FAST,
+        keys: &[key(&["RW", "update"], 1)],
+        summary: "Adds members with scores, or changes scores.",
+        complexity: "O(log(N))",
+        run: zadd,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zcard",
+        arity: 2,
+        since: "1.2.0",
+        flags: READONLY | FAST,
+        keys: &[key(&["RO"], 1)],
+        summary: "Counts the members.",
+        complexity: "O(1)",
+        run: zcard,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zincrby",
+        arity: 4,
+        since: "1.2.0",
+        flags: WRITE | DENYOOM | FAST,
+        keys: &[key(&["RW", "access", "update"], 1)],
+        summary: "Adds to the score of a member.",
+        complexity: "O(log(N))",
+        run: zincrby,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zmscore",
+        arity: -3,
+        since: "6.2.0",
+        flags: READONLY | FAST,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives the scores of several members.",
+        complexity: "O(N)",
+        run: zmscore,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrandmember",
+        arity: -2,
+        since: "6.2.0",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        tips: &["nondeterministic_output"],
+        summary: "Gives random members.",
+        complexity: "O(N)",
+        run: zrandmember,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrank",
+        arity: -3,
+        since: "2.0.0",
+        flags: READONLY | FAST,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives the rank of a member from the lowest score.",
+        complexity: "O(log(N))",
+        run: zrank,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrem",
+        arity: -3,
+        since: "1.2.0",
+        flags: WRITE | FAST,
+        keys: &[key(&["RW", "delete"], 1)],
+        summary: "Removes members.",
+        complexity: "O(M*log(N))",
+        run: zrem,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zrevrank",
+        arity: -3,
+        since: "2.0.0",
+        flags: READONLY | FAST,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives the rank of a member from the highest score.",
+        complexity: "O(log(N))",
+        run: zrevrank,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zscan",
+        arity: -3,
+        since: "2.8.0",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        tips: &["nondeterministic_output"],
+        summary: "Walks through the members.",
+        complexity: "O(1)",
+        run: zscan,
+        ..Command::of(Group::SortedSet)
+    },
+    Command {
+        name: "zscore",
+        arity: 3,
+        since: "1.2.0",
+        flags: READONLY | FAST,
+        keys: &[key(&["RO", "access"], 1)],
+        summary: "Gives the score of a member.",
+        complexity: "O(1)",
+        run: zscore,
+        ..Command::of(Group::SortedSet)
+    },
+];
+
+/// The options of ZADD.
+#[derive(Clone, Copy, Default)]
+struct AddOptions {
+    nx: bool,
+    xx: bool,
+    gt: bool,
+    lt: bool,
+    /// Count changed members too.
+    ch: bool,
+    /// Add to the score instead of setting it.
+    incr: bool,
+}
+
+impl AddOptions {
+    /// Takes the options in front of the scores.
+    fn take(&mut self, words: &mut Words) {
+        while let Some(word) = words.rest().first() {
+            match word.to_ascii_lowercase().as_slice() {
+                b"nx" => self.nx = true,
+                b"xx" => self.xx = true,
+                b"gt" => self.gt = true,
+                b"lt" => self.lt = true,
+                b"ch" => self.ch = true,
+                b"incr" => self.incr = true,
+                _ => break,
+            }
+            words.next();
+        }
+    }
+
+    fn check(self, pairs: usize) -> Outcome {
+        if self.nx && self.xx {
+            return Err(Error::new("ERR XX and NX options at the same time are not compatible"));
+        }
+        if self.nx && (self.gt || self.lt) || self.gt && self.lt {
+            return Err(Error::new("ERR GT, LT, and/or NX options at the same time are not compatible"));
+        }
+        if self.incr && pairs > 1 {
+            return Err(Error::new("ERR INCR option supports a single increment-element pair"));
+        }
+        Ok(())
+    }
+
+    /// Adds a member or changes its score, as far as the options allow.
+    fn apply(self, set: &mut SortedSet, member: &[u8], score: f64, limits: &Limits) -> Result<Change, Error> {
+        let Some(old) = set.score(member) else {
+            if self.xx {
+                return Ok(Change::Refused);
+            }
+            set.add(member, score, limits);
+            return Ok(Change::Added(score));
+        };
+        if self.nx {
+            return Ok(Change::Refused);
+        }
+        let new = if self.incr { old + score } else { score };
+        if new.is_nan() {
+            return Err(Error::new("ERR resulting score is not a number (NaN)"));
+        }
+        if self.gt && new <= old || self.lt && new >= old {
+            return Ok(Change::Refused);
+        }
+        if new == old {
+            return Ok(Change::Kept(new));
+        }
+        set.add(member, new, limits);
+        Ok(Change::Updated(new))
+    }
+}
+
+/// What became of a member; with its score now.
+enum Change {
+    Added(f64),
+    Updated(f64),
+    Kept(f64),
+    /// The options forbid it.
+    Refused,
+}
+
+fn zadd(ctx: &mut Ctx) -> Outcome {
+    add(ctx, AddOptions::default())
+}
+
+fn zincrby(ctx: &mut Ctx) -> Outcome {
+    add(ctx, AddOptions { incr: true, ..AddOptions::default() })
+}
+
+fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
+    let key = ctx.argv[1];
+    let mut words = ctx.words(2);
+    options.take(&mut words);
+    let (pairs, []) = words.rest().as_chunks::<2>() else { return Err(error::SYNTAX) };
+    if pairs.is_empty() {
+        return Err(error::SYNTAX);
+    }
+    options.check(pairs.len())?;
+    let mut scores = Vec::with_capacity(pairs.len());
+    for [score, _] in pairs {
+        scores.push(num::parse_f64(score).ok_or(error::NOT_A_FLOAT)?);
+    }
+    let (mut added, mut updated, mut last) = (0, 0, None);
+    if !options.xx || ctx.exists(key) {
+        let limits = ctx.node.store.limits.clone();
+        let set = ctx.edit_or_create::<SortedSet>(key)?;
+        let longest = pairs.iter().map(|[_, member]| member.len()).max();
+        set.expect(pairs.len(), longest.unwrap_or(0), &limits);
+        for ([_, member], score) in pairs.iter().zip(scores) {
+            last = match options.apply(set, member, score, &limits)? {
+                Change::Refused => None,
+                Change::Kept(score) => Some(score),
+                Change::Added(score) => {
+                    added += 1;
+                    Some(score)
+                }
+                Change::Updated(score) => {
+                    updated += 1;
+                    Some(score)
+                }
+            };
+        }
+    }
+    match (options.incr, last) {
+        (true, Some(score)) => ctx.reply.double(score),
+        (true, None) => ctx.reply.null(),
+        (false, _) => ctx.reply.int(if options.ch { added + updated } else { added }),
+    }
+    if added + updated > 0 {
+        ctx.touched(key, Class::ZSET, if options.incr { "zincr" } else { "zadd" });
+    }
+    Ok(())
+}
+
+fn zrem(ctx: &mut Ctx) -> Outcome {
+    let (key, members) = (ctx.argv[1], &ctx.argv[2..]);
+    let removed = match ctx.edit::<SortedSet>(key)? {
+        Some(set) => members.iter().filter(|member| set.remove(member).is_some()).count(),
+        None => 0,
+    };
+    if removed > 0 {
+        ctx.touched(key, Class::ZSET, "zrem");
+        ctx.delete_if_empty(key);
+    }
+    ctx.reply.int(removed as i64);
+    Ok(())
+}
+
+fn zcard(ctx: &mut Ctx) -> Outcome {
+    let (set, reply) = ctx.read_and_reply::<SortedSet>(ctx.argv[1])?;
+    reply.int(set.map_or(0, SortedSet::len) as i64);
+    Ok(())
+}
+
+fn zscore(ctx: &mut Ctx) -> Outcome {
+    let (key, member) = (ctx.argv[1], ctx.argv[2]);
+    let (set, reply) = ctx.read_and_reply::<SortedSet>(key)?;
+    reply_score(reply, set, member);
+    Ok(())
+}
+
+fn zmscore(ctx: &mut Ctx) -> Outcome {
+    let (key, members) = (ctx.argv[1], &ctx.argv[2..]);
+    let (set, reply) = ctx.read_and_reply::<SortedSet>(key)?;
+    reply.array(members.len());
+    for member in members {
+        reply_score(reply, set, member);
+    }
+    Ok(())
+}
+
+fn reply_score(reply: &mut Reply, set: Option<&SortedSet>, member: &[u8]) {
+    match set.and_then(|set| set.score(member)) {
+        Some(score) => reply.double(score),
+        None => reply.null(),
+    }
+}
+
+fn zrank(ctx: &mut Ctx) -> Outcome {
+    rank(ctx, |rank, _| rank)
+}
+
+fn zrevrank(ctx: &mut Ctx) -> Outcome {
+    rank(ctx, |rank, len| len - 1 - rank)
+}
+
+/// `from_first` turns the rank from the lowest score, and the size of the set, into the rank that is asked for.
+fn rank(ctx: &mut Ctx, from_first: fn(usize, usize) -> usize) -> Outcome {
+    let (key, member) = (ctx.argv[1], ctx.argv[2]);
+    let with_score = match &ctx.argv[3..] {
+        [] => false,
+        [word] if ctx.version() >= Version::V7_2 => {
+            if !word.eq_ignore_ascii_case(b"WITHSCORE") {
+                return Err(error::SYNTAX);
+            }
+            true
+        }
+        _ => return Err(error::wrong_arity(ctx.command.name)),
+    };
+    let (set, reply) = ctx.read_and_reply::<SortedSet>(key)?;
+    let found = set.and_then(|set| Some((from_first(set.rank(member)?, set.len()), set.score(member)?)));
+    match (found, with_score) {
+        (Some((rank, _)), false) => reply.int(rank as i64),
+        (Some((rank, score)), true) => {
+            reply.array(2);
+            reply.int(rank as i64);
+            reply.double(score);
+        }
+        (None, false) => reply.null(),
+        (None, true) => reply.null_array(),
+    }
+    Ok(())
+}
+
+fn zrandmember(ctx: &mut Ctx) -> Outcome {
+    let key = ctx.argv[1];
+    let Some(request) = random::Request::parse(ctx, "WITHSCORES")? else {
+        let draw = ctx.random();
+        let (set, reply) = ctx.read_and_reply::<SortedSet>(key)?;
+        reply.bulk_or_null(set.and_then(|set| set.random(draw)).map(|(member, _)| member));
+        return Ok(());
+    };
+    let members: Vec<(Vec<u8>, f64)> = match ctx.read::<SortedSet>(key)? {
+        Some(set) => set.iter().map(|(member, score)| (member.to_vec(), score)).collect(),
+        None => Vec::new(),
+    };
+    random::reply(ctx, &members, request, |reply, &score| reply.double(score))
+}
+
+fn zscan(ctx: &mut Ctx) -> Outcome {
+    let version = ctx.version();
+    scan::scan_value::<SortedSet>(ctx, Extra::default(), |set, options, found| {
+        let is_listpack = set.encoding() == "listpack";
+        set.scan(options.cursor, options.count, |member, score| {
+            if options.matches(member) {
+                // The scores of a large set keep the long form that those of a listpack had before 7.2.
+                let text =
+                    if is_listpack { num::format_double(score, version) } else { num::format_g(score, 17) };
+                found.push(member.to_vec());
+                found.push(text.into_bytes());
+            }
+        })
+    })
+}
+
+/// Writes the first `len` members, and their scores if asked: pairs in RESP3, one flat array in RESP2.
+pub(super) fn reply_members<'a>(
+    reply: &mut Reply,
+    len: usize,
+    members: impl Iterator<Item = (&'a [u8], f64)>,
+    with_scores: bool,
+) {
+    let nested = with_scores && reply.protocol == Protocol::Resp3;
+    reply.array(if with_scores && !nested { len * 2 } else { len });
+    for (member, score) in members.take(len) {
+        if nested {
+            reply.array(2);
+        }
+        reply.bulk(member);
+        if with_scores {
+            reply.double(score);
+        }
+    }
+}

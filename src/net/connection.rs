@@ -1,0 +1,208 @@
+//! One connection: bytes in, requests to the world, bytes out.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use bytes::{Buf, BytesMut};
+use tokio::sync::Notify;
+
+use super::Server;
+use super::stream::Stream;
+use crate::wire::RequestParser;
+use crate::world::{ConnId, World};
+
+/// A client that does not read its replies is not served beyond this many unread bytes.
+const UNREAD_LIMIT: usize = 1 << 20;
+/// Buffers that grew beyond this are given back when they are empty.
+const KEPT_BUFFER: usize = 64 * 1024;
+
+/// A connection's task.
+pub struct Connection {
+    server: Rc<Server>,
+    id: ConnId,
+    stream: Stream,
+    wake: Arc<Notify>,
+    parser: RequestParser,
+    /// Bytes of a request that is not complete, or that has to wait.
+    pending: BytesMut,
+    output: Vec<u8>,
+    /// How much of `output` is written already.
+    written: usize,
+    /// Requests were left in `pending` because there is too much output.
+    throttled: bool,
+}
+
+/// Whether a connection goes on.
+#[derive(PartialEq, Eq)]
+enum Fate {
+    Open,
+    Closed,
+}
+
+impl Connection {
+    /// Serves a client until one of both ends it.
+    pub async fn serve(server: Rc<Server>, node: usize, stream: Stream) {
+        let (addr, laddr) = stream.addresses();
+        let id = server.turn(None, |world| world.open(node, addr, laddr));
+        let wake = Arc::new(Notify::new());
+        server.connections.insert(id, wake.clone());
+        tracing::debug!(client = id.session.number, node, "connected");
+        let mut connection = Connection {
+            server: server.clone(),
+            id,
+            stream,
+            wake,
+            parser: RequestParser::default(),
+            pending: BytesMut::new(),
+            output: Vec::new(),
+            written: 0,
+            throttled: false,
+        };
+        if let Err(error) = connection.serve_requests().await {
+            tracing::debug!(client = id.session.number, %error, "connection lost");
+        }
+        server.connections.remove(&id);
+        server.turn(None, |world| world.close(id));
+        tracing::debug!(client = id.session.number, "closed");
+    }
+
+    async fn serve_requests(&mut self) -> io::Result<()> {
+        // A client beyond maxclients has its answer already.
+        if self.flush()? == Fate::Closed {
+            return Ok(());
+        }
+        let mut readable = true;
+        loop {
+            if readable && self.read()? == Fate::Closed {
+                return Ok(());
+            }
+            readable = false;
+            self.run_pending();
+            if self.flush()? == Fate::Closed {
+                return Ok(());
+            }
+            let unread = self.unread(&mut self.server.world.borrow_mut());
+            let wants_read = unread < UNREAD_LIMIT;
+            if self.throttled && wants_read {
+                continue;
+            }
+            tokio::select! {
+                ready = self.stream.ready(wants_read, unread > 0) => {
+                    ready?;
+                    readable = wants_read;
+                }
+                () = self.wake.notified() => {}
+            }
+        }
+    }
+
+    /// Bytes of output that the socket has not taken yet.
+    fn unread(&self, world: &mut World) -> usize {
+        self.output.len() - self.written + world.output(self.id).map_or(0, |output| output.len())
+    }
+
+    /// Reads once and runs what is complete. What remains in the socket makes it readable again.
+    fn read(&mut self) -> io::Result<Fate> {
+        let server = self.server.clone();
+        let mut scratch = server.scratch.borrow_mut();
+        let len = match self.stream.try_read(&mut scratch) {
+            Ok(0) => return Ok(Fate::Closed),
+            Ok(len) => len,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Fate::Open),
+            Err(error) => return Err(error),
+        };
+        if self.pending.is_empty() {
+            let used = self.run(&scratch[..len]);
+            self.pending.extend_from_slice(&scratch[used..len]);
+        } else {
+            self.pending.extend_from_slice(&scratch[..len]);
+        }
+        let limit = server.world.borrow().nodes()[self.id.node].config.query_buffer_limit;
+        if self.pending.len() as u64 > limit {
+            tracing::warn!(client = self.id.session.number, "query buffer limit exceeded");
+            return Ok(Fate::Closed);
+        }
+        Ok(Fate::Open)
+    }
+
+    /// Runs requests that had to wait.
+    fn run_pending(&mut self) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let mut pending = std::mem::take(&mut self.pending);
+        let used = self.run(&pending);
+        pending.advance(used);
+        if !pending.is_empty() {
+            self.pending = pending;
+        }
+    }
+
+    /// Runs the complete requests at the start of `bytes` in one turn. Returns how many bytes they were.
+    fn run(&mut self, bytes: &[u8]) -> usize {
+        let (server, id) = (self.server.clone(), self.id);
+        let (used, suspended) = server.turn(Some(id), |world| self.run_requests(world, bytes));
+        if suspended {
+            server.run_script(id.node);
+        }
+        used
+    }
+
+    fn run_requests(&mut self, world: &mut World, bytes: &[u8]) -> (usize, bool) {
+        let mut used = 0;
+        self.throttled = false;
+        while world.is_ready(self.id) && used < bytes.len() {
+            if self.unread(world) >= UNREAD_LIMIT {
+                self.throttled = true;
+                break;
+            }
+            let rest = &bytes[used..];
+            match self.parser.parse(rest, world.request_limits(self.id)) {
+                Ok(Some(len)) => {
+                    let was_running = world.is_running_script(self.id.node);
+                    world.request(self.id, &self.parser.args(rest));
+                    used += len;
+                    if !was_running && world.is_running_script(self.id.node) {
+                        return (used, true);
+                    }
+                }
+                Ok(None) => break,
+                Err(error) => {
+                    world.protocol_error(self.id, &error);
+                    return (bytes.len(), false);
+                }
+            }
+        }
+        (used, false)
+    }
+
+    /// Writes as much as the socket takes.
+    fn flush(&mut self) -> io::Result<Fate> {
+        let server = self.server.clone();
+        let mut world = server.world.borrow_mut();
+        if world.is_killed(self.id) {
+            return Ok(Fate::Closed);
+        }
+        loop {
+            if self.written == self.output.len() {
+                self.output.clear();
+                self.written = 0;
+                if self.output.capacity() > KEPT_BUFFER {
+                    self.output = Vec::new();
+                }
+                if let Some(output) = world.output(self.id) {
+                    std::mem::swap(output, &mut self.output);
+                }
+                if self.output.is_empty() {
+                    return Ok(if world.is_closing(self.id) { Fate::Closed } else { Fate::Open });
+                }
+            }
+            match self.stream.try_write(&self.output[self.written..]) {
+                Ok(len) => self.written += len,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Fate::Open),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

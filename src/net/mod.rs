@@ -1,0 +1,143 @@
+//! The tokio shell: sockets and the real clock around a world.
+//!
+//! One thread reads, executes and writes (docs/design.md says why). A connection is a task that takes all complete
+//! requests of a read, runs them in one turn and writes once. Output for other connections wakes their tasks.
+
+// A driver: here, and nowhere below, is the real world.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
+mod connection;
+mod listener;
+mod stream;
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use dashmap::DashMap;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::world::{ConnId, World};
+
+pub use listener::{Endpoint, Listener};
+
+/// The size of the one buffer that idle connections read into.
+const READ_BUFFER: usize = 64 * 1024;
+
+/// Which connections there are and how to wake their tasks. Shared with the threads that watch a server.
+pub type Connections = Arc<DashMap<ConnId, Arc<Notify>>>;
+
+/// A world behind sockets.
+pub struct Server {
+    world: RefCell<World>,
+    began: Instant,
+    connections: Connections,
+    /// Set when the timer task has to look at the clock earlier than it planned.
+    timer: Notify,
+    timer_at_us: Cell<u64>,
+    stopped: Notify,
+    scratch: RefCell<Vec<u8>>,
+    dirty: RefCell<Vec<ConnId>>,
+}
+
+impl Server {
+    pub fn new(world: World) -> Rc<Server> {
+        Rc::new(Server {
+            world: RefCell::new(world),
+            began: Instant::now(),
+            connections: Connections::default(),
+            timer: Notify::new(),
+            timer_at_us: Cell::new(u64::MAX),
+            stopped: Notify::new(),
+            scratch: RefCell::new(vec![0; READ_BUFFER]),
+            dirty: RefCell::new(Vec::new()),
+        })
+    }
+
+    /// The connections, for those who watch from other threads.
+    pub fn connections(&self) -> Connections {
+        self.connections.clone()
+    }
+
+    /// Accepts on the listeners and keeps the timers until a client or `stop` ends the server.
+    pub async fn run(self: &Rc<Server>, listeners: Vec<Listener>, stop: impl Future<Output = ()>) {
+        let mut tasks: Vec<JoinHandle<()>> = Vec::new();
+        for listener in listeners {
+            tasks.push(tokio::task::spawn_local(listener.accept(self.clone())));
+        }
+        tasks.push(tokio::task::spawn_local(keep_timers(self.clone())));
+        tokio::select! {
+            () = stop => tracing::info!("stopping"),
+            () = self.stopped.notified() => tracing::info!("a client asked for the end"),
+        }
+        tasks.iter().for_each(JoinHandle::abort);
+    }
+
+    fn elapsed_us(&self) -> u64 {
+        self.began.elapsed().as_micros() as u64
+    }
+
+    /// Does something with the world at the present time, then wakes those it concerns.
+    fn turn<T>(self: &Rc<Server>, caller: Option<ConnId>, act: impl FnOnce(&mut World) -> T) -> T {
+        let mut world = self.world.borrow_mut();
+        world.tick(self.elapsed_us());
+        let result = act(&mut world);
+        self.after(&mut world, caller);
+        result
+    }
+
+    /// Wakes the tasks of connections that have output, and the timer task if it sleeps too long.
+    fn after(self: &Rc<Server>, world: &mut World, caller: Option<ConnId>) {
+        let mut dirty = self.dirty.borrow_mut();
+        world.take_dirty(&mut dirty);
+        for &conn in dirty.iter() {
+            if Some(conn) != caller
+                && let Some(task) = self.connections.get(&conn)
+            {
+                task.notify_one();
+            }
+        }
+        if world.next_wakeup_us().is_some_and(|at_us| at_us < self.timer_at_us.get()) {
+            self.timer.notify_one();
+        }
+        if world.shutdown_requested() {
+            self.stopped.notify_one();
+        }
+    }
+
+    /// Lets a script that was suspended go on. Until it counts as busy nobody else is served, as in Redis.
+    fn run_script(self: &Rc<Server>, node: usize) {
+        while self.turn(None, |world| world.run_slice(node)) {
+            if self.world.borrow().is_busy(node) {
+                tracing::warn!(node, "a script has been running for longer than busy-reply-threshold");
+                let server = self.clone();
+                tokio::task::spawn_local(async move {
+                    while server.turn(None, |world| world.run_slice(node)) {
+                        tokio::task::yield_now().await;
+                    }
+                });
+                return;
+            }
+        }
+    }
+}
+
+/// Sleeps from timer to timer.
+async fn keep_timers(server: Rc<Server>) {
+    loop {
+        let next_us = server.turn(None, |world| world.next_wakeup_us());
+        server.timer_at_us.set(next_us.unwrap_or(u64::MAX));
+        match next_us {
+            None => server.timer.notified().await,
+            Some(at_us) => {
+                let wait = Duration::from_micros(at_us.saturating_sub(server.elapsed_us()));
+                tokio::select! {
+                    () = tokio::time::sleep(wait.min(Duration::from_secs(3600))) => {}
+                    () = server.timer.notified() => {}
+                }
+            }
+        }
+    }
+}

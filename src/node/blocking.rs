@@ -1,0 +1,271 @@
+//! Clients that wait: for data, for time, for the end of a pause; and clients that watch keys.
+//!
+//! A blocked client keeps its request. When a key it waits for may have become ready the request runs again, in the
+//! order in which clients began to wait; if it still cannot be served the client keeps its place.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::session::{Blocked, OwnedArgs, SessionId, TimeoutReply, Wait};
+use super::{Node, Pause, Timer};
+use crate::store::Value;
+use crate::wheel::TimerId;
+use crate::wire::Reply;
+
+type Place = (usize, Box<[u8]>);
+
+/// Who waits for which key.
+#[derive(Default)]
+pub struct Blocking {
+    queues: BTreeMap<Place, VecDeque<SessionId>>,
+    /// Keys that changed while somebody waits for them, in that order.
+    ready: VecDeque<Place>,
+    /// Commands held back by CLIENT PAUSE, in the order they came.
+    postponed: Vec<SessionId>,
+    /// Clients that wait, for INFO.
+    pub len: usize,
+}
+
+/// Who watches which key.
+pub type Watchers = BTreeMap<Place, Vec<SessionId>>;
+
+impl Blocking {
+    /// Keys with waiting clients.
+    pub fn keys(&self) -> usize {
+        self.queues.len()
+    }
+}
+
+impl Node {
+    /// Makes a client wait until one of `keys` is ready or `deadline_ms` (monotonic) has come.
+    pub fn block(
+        &mut self,
+        id: SessionId,
+        wait: Wait,
+        argv: &[&[u8]],
+        keys: Vec<Box<[u8]>>,
+        deadline_ms: Option<u64>,
+        timeout_reply: TimeoutReply,
+    ) {
+        let timer = match deadline_ms {
+            Some(deadline_ms) => self.store.timers.arm(deadline_ms, Timer::Blocked { session: id }),
+            None => TimerId::NONE,
+        };
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let db = session.db;
+        for key in &keys {
+            let queue = self.blocking.queues.entry((db, key.clone())).or_default();
+            if !queue.contains(&id) {
+                queue.push_back(id);
+            }
+        }
+        session.blocked = Some(Blocked { wait, argv: OwnedArgs::new(argv), db, keys, timer, timeout_reply });
+        self.blocking.len += 1;
+        if wait == Wait::Postponed {
+            self.blocking.postponed.push(id);
+        }
+    }
+
+    /// Ends a client's waiting without a reply.
+    pub fn unblock(&mut self, id: SessionId) -> Option<Blocked> {
+        let blocked = self.sessions.get_mut(id)?.blocked.take()?;
+        self.forget_waiting(id, &blocked);
+        Some(blocked)
+    }
+
+    fn forget_waiting(&mut self, id: SessionId, blocked: &Blocked) {
+        self.store.timers.cancel(blocked.timer);
+        self.blocking.len -= 1;
+        for key in &blocked.keys {
+            let place = (blocked.db, key.clone());
+            if let Some(queue) = self.blocking.queues.get_mut(&place) {
+                queue.retain(|&waiting| waiting != id);
+                if queue.is_empty() {
+                    self.blocking.queues.remove(&place);
+                }
+            }
+        }
+        if blocked.wait == Wait::Postponed {
+            self.blocking.postponed.retain(|&waiting| waiting != id);
+        }
+        // The driver may send this client's next request.
+        self.sessions.mark_dirty(id);
+    }
+
+    /// A key changed: if clients wait for it they are looked at once the running command is over.
+    pub fn signal_ready(&mut self, db: usize, key: &[u8]) {
+        if self.blocking.queues.is_empty() {
+            return;
+        }
+        let place = (db, key.into());
+        if self.blocking.queues.contains_key(&place) && !self.blocking.ready.contains(&place) {
+            self.blocking.ready.push_back(place);
+        }
+    }
+
+    /// Runs the requests of clients that wait for keys that changed.
+    pub fn serve_ready_keys(&mut self) {
+        while let Some(place) = self.blocking.ready.pop_front() {
+            let Some(queue) = self.blocking.queues.get(&place) else { continue };
+            for id in queue.clone() {
+                if !self.is_ready_for(id, &place) {
+                    continue;
+                }
+                self.retry_blocked(id, &place.1);
+            }
+        }
+    }
+
+    /// Whether the key holds the type of value that the client waits for.
+    fn is_ready_for(&self, id: SessionId, (db, key): &Place) -> bool {
+        let Some(wait) = self.sessions.get(id).and_then(|session| session.blocked.as_ref()).map(|b| b.wait)
+        else {
+            return false;
+        };
+        let now = self.store.now;
+        let entry = self.store.dbs[*db].find(key).and_then(|slot| self.store.dbs[*db].entry(slot));
+        match entry.filter(|entry| !entry.is_expired(now)).map(|entry| &entry.value) {
+            Some(Value::List(_)) => wait == Wait::List,
+            Some(Value::SortedSet(_)) => wait == Wait::SortedSet,
+            _ => false,
+        }
+    }
+
+    /// Runs the request of a blocked client again; it stays blocked, in its place, if it still has to wait.
+    fn retry_blocked(&mut self, id: SessionId, key: &[u8]) {
+        let Some(blocked) = self.sessions.get_mut(id).and_then(|session| session.blocked.take()) else {
+            return;
+        };
+        let again = self.run_again(id, &blocked, key);
+        if again {
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.blocked = Some(blocked);
+            }
+        } else {
+            self.forget_waiting(id, &blocked);
+        }
+    }
+
+    /// A blocked client's time is over.
+    pub(super) fn blocked_too_long(&mut self, id: SessionId) {
+        if let Some(blocked) = self.unblock(id) {
+            self.write_reply(id, |reply| timeout_reply(reply, blocked.timeout_reply));
+        }
+    }
+
+    /// CLIENT UNBLOCK: wakes a client that waits for data or replicas. True if it did.
+    pub fn unblock_by_command(&mut self, id: SessionId, with_error: bool) -> bool {
+        let waits = self.sessions.get(id).and_then(|session| session.blocked.as_ref());
+        if !waits.is_some_and(|blocked| !matches!(blocked.wait, Wait::Postponed | Wait::Script | Wait::Sleep))
+        {
+            return false;
+        }
+        let Some(blocked) = self.unblock(id) else { return false };
+        self.write_reply(id, |reply| {
+            if with_error {
+                reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK");
+            } else {
+                timeout_reply(reply, blocked.timeout_reply);
+            }
+        });
+        true
+    }
+
+    /// CLIENT PAUSE. A running pause is only ever made longer or stricter.
+    pub fn pause_clients(&mut self, writes_only: bool, until_ms: u64) {
+        let until_ms = self.pause.map_or(until_ms, |old| old.until_ms.max(until_ms));
+        self.pause = Some(Pause { writes_only, until_ms });
+        self.store.timers.arm(until_ms, Timer::Unpause);
+    }
+
+    /// The pause is over, or CLIENT UNPAUSE ended it: commands held back run in the order they came.
+    pub fn unpause(&mut self) {
+        let now_ms = self.store.now.mono_ms();
+        if self.pause.is_some_and(|pause| pause.until_ms > now_ms) {
+            return;
+        }
+        self.end_pause();
+    }
+
+    pub fn end_pause(&mut self) {
+        self.pause = None;
+        self.resume_expiry();
+        for id in std::mem::take(&mut self.blocking.postponed) {
+            if let Some(blocked) = self.unblock(id) {
+                self.execute(id, &blocked.argv.args());
+            }
+        }
+    }
+
+    /// Remembers that a client watches a key.
+    pub fn watch(&mut self, id: SessionId, key: &[u8]) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let db = session.db;
+        if session.watched.iter().any(|(known_db, known)| *known_db == db && **known == *key) {
+            return;
+        }
+        session.watched.push((db, key.into()));
+        self.watchers.entry((db, key.into())).or_default().push(id);
+    }
+
+    pub fn unwatch(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.watch_broken = false;
+        for place in std::mem::take(&mut session.watched) {
+            if let Some(sessions) = self.watchers.get_mut(&place) {
+                sessions.retain(|&watching| watching != id);
+                if sessions.is_empty() {
+                    self.watchers.remove(&place);
+                }
+            }
+        }
+    }
+
+    pub(super) fn break_watches(&mut self, db: usize, key: &[u8]) {
+        let Some(sessions) = self.watchers.get(&(db, key.into())) else { return };
+        for &id in sessions {
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.watch_broken = true;
+            }
+        }
+    }
+
+    /// FLUSHDB, FLUSHALL or SWAPDB touch a whole database: watches on keys that exist (now or after) break.
+    pub fn break_watches_of_db(&mut self, db: usize, other: Option<usize>) {
+        let keys: Vec<Box<[u8]>> = (self.watchers.range((db, Box::default())..(db + 1, Box::default())))
+            .map(|((_, key), _)| key.clone())
+            .collect();
+        for key in keys {
+            let exists = |db: usize| self.store.dbs[db].find(&key).is_some();
+            if exists(db) || other.is_some_and(exists) {
+                self.break_watches(db, &key);
+            }
+        }
+    }
+
+    /// Keys of a whole database were replaced: clients that wait for them are looked at.
+    pub fn signal_db_ready(&mut self, db: usize) {
+        let waited: Vec<Box<[u8]>> =
+            (self.blocking.queues.range((db, Box::default())..(db + 1, Box::default())))
+                .map(|((_, key), _)| key.clone())
+                .collect();
+        for key in waited {
+            if self.store.dbs[db].find(&key).is_some() {
+                self.signal_ready(db, &key);
+            }
+        }
+    }
+}
+
+pub fn timeout_reply(reply: &mut Reply, kind: TimeoutReply) {
+    match kind {
+        TimeoutReply::Ok => reply.ok(),
+        TimeoutReply::Null => reply.null(),
+        TimeoutReply::NullArray => reply.null_array(),
+        TimeoutReply::Zero => reply.int(0),
+        TimeoutReply::TwoZeros => {
+            reply.array(2);
+            reply.int(0);
+            reply.int(0);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The configuration: what CONFIG GET shows and CONFIG SET changes.
+//!
+//! Every parameter of Redis is a row of [`params`], with its type and default, so that clients and tools find what
+//! they look for. Those that change what Redlatch does are also fields here, kept in step with their rows.
+
+mod params;
+
+use crate::error::Error;
+use crate::glob;
+use crate::node::notify::Class;
+use crate::num;
+use crate::store::Limits;
+use crate::version::Version;
+
+pub use params::{PARAMS, Param, ParamKind};
+
+/// The settings of a node.
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub version: Version,
+    /// For INFO; 0 where there is no process of its own.
+    pub process_id: u32,
+    /// The values as text, in the order of [`PARAMS`].
+    values: Vec<String>,
+    pub databases: usize,
+    pub maxclients: usize,
+    pub requirepass: Vec<u8>,
+    pub notify_keyspace_events: Class,
+    /// Bytes.
+    pub proto_max_bulk_len: u64,
+    pub query_buffer_limit: u64,
+    pub busy_reply_threshold_ms: u64,
+    /// Microseconds; negative: nothing is logged.
+    pub slowlog_log_slower_than_us: i64,
+    pub slowlog_max_len: usize,
+    /// Bytes of unread output at which a client is closed; 0: no limit.
+    output_limit_normal: u64,
+    output_limit_pubsub: u64,
+}
+
+impl Config {
+    /// The defaults of a release.
+    pub fn new(version: Version) -> Config {
+        let mut config = Config {
+            version,
+            process_id: 0,
+            values: PARAMS.iter().map(|param| param.default.to_owned()).collect(),
+            databases: 16,
+            maxclients: 0,
+            requirepass: Vec::new(),
+            notify_keyspace_events: Class(0),
+            proto_max_bulk_len: 0,
+            query_buffer_limit: 0,
+            busy_reply_threshold_ms: 0,
+            slowlog_log_slower_than_us: 0,
+            slowlog_max_len: 0,
+            output_limit_normal: 0,
+            output_limit_pubsub: 0,
+        };
+        config.refresh();
+        config
+    }
+
+    /// The value of a parameter as CONFIG GET prints it.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let mut at = find(name.as_bytes(), self.version)?;
+        if let ParamKind::Alias(other) = PARAMS[at].kind {
+            at = find(other.as_bytes(), self.version)?;
+        }
+        Some(&self.values[at])
+    }
+
+    /// Names and values of the parameters that match a pattern.
+    pub fn matching(&self, pattern: &[u8]) -> impl Iterator<Item = (&'static str, &str)> {
+        PARAMS
+            .iter()
+            .filter(move |param| {
+                param.exists_in(self.version) && glob::matches(pattern, param.name.as_bytes(), true)
+            })
+            .filter_map(|param| Some((param.name, self.get(param.name)?)))
+    }
+
+    /// CONFIG SET: all of it or, with the error, none of it.
+    pub fn set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<(), Error> {
+        let mut values = self.values.clone();
+        let mut seen: Vec<usize> = Vec::new();
+        for (name, value) in pairs {
+            let at = find(name, self.version).ok_or_else(|| unknown_option(name))?;
+            let param = &PARAMS[at];
+            if seen.contains(&at) {
+                return Err(failed(param.name, "duplicate parameter"));
+            }
+            seen.push(at);
+            let target = match param.kind {
+                ParamKind::Alias(other) => find(other.as_bytes(), self.version).unwrap_or(at),
+                _ => at,
+            };
+            values[target] =
+                PARAMS[target].parse(value, &values[target]).map_err(|why| failed(param.name, &why))?;
+        }
+        self.values = values;
+        self.refresh();
+        Ok(())
+    }
+
+    /// Sets a parameter at start-up, where also fixed ones may be set. The error is a line for people.
+    pub fn set_at_start(&mut self, name: &str, value: &[u8]) -> Result<(), String> {
+        let at = find(name.as_bytes(), self.version).ok_or("Bad directive or wrong number of arguments")?;
+        let at = match PARAMS[at].kind {
+            ParamKind::Alias(other) => find(other.as_bytes(), self.version).unwrap_or(at),
+            _ => at,
+        };
+        let fixed = matches!(PARAMS[at].kind, ParamKind::Fixed | ParamKind::Protected);
+        self.values[at] = if fixed {
+            String::from_utf8_lossy(value).into_owned()
+        } else {
+            PARAMS[at].parse(value, &self.values[at])?
+        };
+        self.refresh();
+        if !(1..=1024).contains(&self.databases) {
+            return Err("argument must be between 1 and 1024 inclusive".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Brings the fields in step with the texts.
+    fn refresh(&mut self) {
+        let int = |config: &Config, name| {
+            config.get(name).and_then(|text| num::parse_i64(text.as_bytes())).unwrap_or_default()
+        };
+        self.databases = int(self, "databases") as usize;
+        self.maxclients = int(self, "maxclients") as usize;
+        self.requirepass = self.get("requirepass").unwrap_or_default().as_bytes().to_vec();
+        let classes = self.get("notify-keyspace-events").unwrap_or_default();
+        self.notify_keyspace_events = Class::parse(classes.as_bytes()).unwrap_or(Class(0));
+        self.proto_max_bulk_len = int(self, "proto-max-bulk-len") as u64;
+        self.query_buffer_limit = int(self, "client-query-buffer-limit") as u64;
+        self.busy_reply_threshold_ms = int(self, "busy-reply-threshold") as u64;
+        self.slowlog_log_slower_than_us = int(self, "slowlog-log-slower-than");
+        self.slowlog_max_len = int(self, "slowlog-max-len") as usize;
+        let limits = self.get("client-output-buffer-limit").unwrap_or_default().to_owned();
+        let limits = params::output_limits(&limits);
+        self.output_limit_normal = limits.first().map_or(0, |class| class.1);
+        self.output_limit_pubsub = limits.get(2).map_or(0, |class| class.1);
+    }
+
+    /// The sizes at which values change their encoding, as configured.
+    pub fn limits(&self) -> Limits {
+        let size = |name: &str, default: usize| {
+            self.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(default)
+        };
+        let defaults = Limits::for_version(self.version);
+        Limits {
+            hash_max_listpack_entries: size("hash-max-listpack-entries", defaults.hash_max_listpack_entries),
+            hash_max_listpack_value: size("hash-max-listpack-value", defaults.hash_max_listpack_value),
+            set_max_intset_entries: size("set-max-intset-entries", defaults.set_max_intset_entries),
+            set_max_listpack_entries: size("set-max-listpack-entries", defaults.set_max_listpack_entries),
+            set_max_listpack_value: size("set-max-listpack-value", defaults.set_max_listpack_value),
+            zset_max_listpack_entries: size("zset-max-listpack-entries", defaults.zset_max_listpack_entries),
+            zset_max_listpack_value: size("zset-max-listpack-value", defaults.zset_max_listpack_value),
+            list_max_listpack_size: self
+                .get("list-max-listpack-size")
+                .and_then(|text| text.parse().ok())
+                .unwrap_or(defaults.list_max_listpack_size),
+            ..defaults
+        }
+    }
+
+    /// The bytes of unread output at which a client is closed; 0: no limit.
+    pub fn output_limit(&self, subscriber: bool) -> u64 {
+        if subscriber { self.output_limit_pubsub } else { self.output_limit_normal }
+    }
+}
+
+fn find(name: &[u8], version: Version) -> Option<usize> {
+    PARAMS
+        .iter()
+        .position(|param| param.name.as_bytes().eq_ignore_ascii_case(name) && param.exists_in(version))
+}
+
+fn unknown_option(name: &[u8]) -> Error {
+    let mut text = b"ERR Unknown option or number of arguments for CONFIG SET - '".to_vec();
+    text.extend_from_slice(name);
+    text.push(b'\'');
+    Error::owned(text)
+}
+
+fn failed(name: &str, why: &str) -> Error {
+    format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}").into()
+}

@@ -1,0 +1,411 @@
+//! The table of parameters and the rules for their values.
+
+use crate::node::notify::Class;
+use crate::num;
+use crate::version::Version;
+use ParamKind::*;
+
+const INT_MAX: i64 = i32::MAX as i64;
+
+/// What values a parameter takes.
+#[derive(Clone, Copy, Debug)]
+pub enum ParamKind {
+    /// Another name of a parameter.
+    Alias(&'static str),
+    Bool,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Set at start-up only.
+    Fixed,
+    Int(i64, i64),
+    KeyspaceEvents,
+    /// Bytes, with an optional unit (`kb`, `mb`, …).
+    Memory,
+    OutputLimits,
+    /// Not to be set over a connection.
+    Protected,
+    SavePoints,
+    Text,
+    /// Some of these words.
+    Words(&'static [&'static str]),
+}
+
+/// One parameter.
+pub struct Param {
+    pub name: &'static str,
+    pub default: &'static str,
+    pub kind: ParamKind,
+    since_7_2: bool,
+}
+
+impl Param {
+    const fn new(name: &'static str, default: &'static str, kind: ParamKind) -> Param {
+        Param { name, default, kind, since_7_2: false }
+    }
+
+    const fn since_7_2(self) -> Param {
+        Param { since_7_2: true, ..self }
+    }
+
+    pub fn exists_in(&self, version: Version) -> bool {
+        !self.since_7_2 || version >= Version::V7_2
+    }
+
+    /// The canonical text of a new value, or Redis's words for why it is refused.
+    pub fn parse(&self, value: &[u8], old: &str) -> Result<String, String> {
+        let text = String::from_utf8_lossy(value).into_owned();
+        match self.kind {
+            Alias(_) | Text => Ok(text),
+            Fixed => Err("can't set immutable config".into()),
+            Protected => Err("can't set protected config".into()),
+            Bool => match text.to_ascii_lowercase().as_str() {
+                flag @ ("yes" | "no") => Ok(flag.to_owned()),
+                _ => Err("argument must be 'yes' or 'no'".into()),
+            },
+            Choice(words) => match words.iter().find(|word| word.eq_ignore_ascii_case(&text)) {
+                Some(word) => Ok((*word).to_owned()),
+                None => Err(one_of(words)),
+            },
+            Words(words) => {
+                let given: Vec<&str> = text.split_ascii_whitespace().collect();
+                let known = |word: &&str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+                if given.is_empty() || !given.iter().all(|word| known(word)) {
+                    return Err(one_of(words));
+                }
+                Ok(given.join(" ").to_ascii_lowercase())
+            }
+            Int(min, max) => {
+                let n = num::parse_i64(value).ok_or("argument couldn't be parsed into an integer")?;
+                if !(min..=max).contains(&n) {
+                    return Err(format!("argument must be between {min} and {max} inclusive"));
+                }
+                Ok(n.to_string())
+            }
+            Memory => match parse_memory(&text) {
+                Some(bytes) => Ok(bytes.to_string()),
+                None => Err("argument must be a memory value".into()),
+            },
+            KeyspaceEvents => match Class::parse(value) {
+                Some(classes) => Ok(classes.letters()),
+                None => Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into()),
+            },
+            OutputLimits => parse_output_limits(&text, old),
+            SavePoints => parse_save_points(&text),
+        }
+    }
+}
+
+fn one_of(words: &[&str]) -> String {
+    format!("argument(s) must be one of the following: {}", words.join(", "))
+}
+
+/// `100mb` and its like, in bytes: `k` is 1000, `kb` 1024.
+pub fn parse_memory(text: &str) -> Option<u64> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let unit: u64 = match text[digits..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1000,
+        "kb" => 1 << 10,
+        "m" => 1_000_000,
+        "mb" => 1 << 20,
+        "g" => 1_000_000_000,
+        "gb" => 1 << 30,
+        _ => return None,
+    };
+    text[..digits].parse::<u64>().ok()?.checked_mul(unit)
+}
+
+const CLIENT_CLASSES: [&str; 3] = ["normal", "slave", "pubsub"];
+
+/// The classes of `client-output-buffer-limit` in its canonical text: name, hard limit, soft limit, seconds.
+pub fn output_limits(text: &str) -> Vec<(&str, u64, u64, u64)> {
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let number = |word: &str| word.parse().unwrap_or(0);
+    words.chunks_exact(4).map(|c| (c[0], number(c[1]), number(c[2]), number(c[3]))).collect()
+}
+
+fn parse_output_limits(text: &str, old: &str) -> Result<String, String> {
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    if words.is_empty() || words.len() % 4 != 0 {
+        return Err("Wrong number of arguments in buffer limit configuration.".into());
+    }
+    let mut limits = output_limits(old);
+    for class in words.chunks_exact(4) {
+        let name = if class[0].eq_ignore_ascii_case("replica") { "slave" } else { class[0] };
+        let at = CLIENT_CLASSES
+            .iter()
+            .position(|known| known.eq_ignore_ascii_case(name))
+            .ok_or("Invalid client class specified in buffer limit configuration.")?;
+        let bad = "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
+        let hard = parse_memory(class[1]).ok_or(bad)?;
+        let soft = parse_memory(class[2]).ok_or(bad)?;
+        let seconds = class[3].parse::<u64>().map_err(|_| bad)?;
+        limits[at] = (CLIENT_CLASSES[at], hard, soft, seconds);
+    }
+    let parts: Vec<String> =
+        limits.iter().map(|(name, hard, soft, seconds)| format!("{name} {hard} {soft} {seconds}")).collect();
+    Ok(parts.join(" "))
+}
+
+fn parse_save_points(text: &str) -> Result<String, String> {
+    let words: Vec<&str> = text.split_ascii_whitespace().collect();
+    let valid = |word: &&str| word.parse::<u32>().is_ok();
+    if words.len() % 2 != 0 || !words.iter().all(valid) || words.chunks(2).any(|pair| pair[0] == "0") {
+        return Err("Invalid save parameters".into());
+    }
+    Ok(words.join(" "))
+}
+
+/// All parameters, by name. Types, ranges and defaults as `CONFIG GET` and `CONFIG SET` of Redis show them.
+pub const PARAMS: &[Param] = &[
+    Param::new("acl-pubsub-default", "resetchannels", Choice(&["allchannels", "resetchannels"])),
+    Param::new("aclfile", "", Fixed),
+    Param::new("acllog-max-len", "128", Int(0, i64::MAX)),
+    Param::new("active-defrag-cycle-max", "25", Int(1, 99)),
+    Param::new("active-defrag-cycle-min", "1", Int(1, 99)),
+    Param::new("active-defrag-ignore-bytes", "104857600", Memory),
+    Param::new("active-defrag-max-scan-fields", "1000", Int(1, i64::MAX)),
+    Param::new("active-defrag-threshold-lower", "10", Int(0, 1000)),
+    Param::new("active-defrag-threshold-upper", "100", Int(0, 1000)),
+    Param::new("active-expire-effort", "1", Int(1, 10)),
+    Param::new("activedefrag", "no", Bool),
+    Param::new("activerehashing", "yes", Bool),
+    Param::new("always-show-logo", "no", Fixed),
+    Param::new("aof-disable-auto-gc", "no", Bool),
+    Param::new("aof-load-truncated", "yes", Bool),
+    Param::new("aof-rewrite-cpulist", "", Fixed).since_7_2(),
+    Param::new("aof-rewrite-incremental-fsync", "yes", Bool),
+    Param::new("aof-timestamp-enabled", "no", Bool),
+    Param::new("aof-use-rdb-preamble", "yes", Bool),
+    Param::new("aof_rewrite_cpulist", "", Fixed),
+    Param::new("appenddirname", "appendonlydir", Fixed),
+    Param::new("appendfilename", "appendonly.aof", Fixed),
+    Param::new("appendfsync", "everysec", Choice(&["everysec", "always", "no"])),
+    Param::new("appendonly", "no", Bool),
+    Param::new("auto-aof-rewrite-min-size", "67108864", Memory),
+    Param::new("auto-aof-rewrite-percentage", "100", Int(0, INT_MAX)),
+    Param::new("bgsave-cpulist", "", Fixed).since_7_2(),
+    Param::new("bgsave_cpulist", "", Fixed),
+    Param::new("bind", "127.0.0.1", Fixed),
+    Param::new("bind-source-addr", "", Text),
+    Param::new("bio-cpulist", "", Fixed).since_7_2(),
+    Param::new("bio_cpulist", "", Fixed),
+    Param::new("busy-reply-threshold", "5000", Int(0, i64::MAX)),
+    Param::new(
+        "client-output-buffer-limit",
+        "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
+        OutputLimits,
+    ),
+    Param::new("client-query-buffer-limit", "1073741824", Memory),
+    Param::new("cluster-allow-pubsubshard-when-down", "yes", Bool),
+    Param::new("cluster-allow-reads-when-down", "no", Bool),
+    Param::new("cluster-allow-replica-migration", "yes", Bool),
+    Param::new("cluster-announce-bus-port", "0", Int(0, 65535)),
+    Param::new("cluster-announce-hostname", "", Text),
+    Param::new("cluster-announce-human-nodename", "", Text).since_7_2(),
+    Param::new("cluster-announce-ip", "", Text),
+    Param::new("cluster-announce-port", "0", Int(0, 65535)),
+    Param::new("cluster-announce-tls-port", "0", Int(0, 65535)),
+    Param::new("cluster-config-file", "nodes.conf", Fixed),
+    Param::new("cluster-enabled", "no", Fixed),
+    Param::new("cluster-link-sendbuf-limit", "0", Memory),
+    Param::new("cluster-migration-barrier", "1", Int(0, INT_MAX)),
+    Param::new("cluster-node-timeout", "15000", Int(0, i64::MAX)),
+    Param::new("cluster-port", "0", Fixed),
+    Param::new("cluster-preferred-endpoint-type", "ip", Choice(&["ip", "hostname", "unknown-endpoint"])),
+    Param::new("cluster-replica-no-failover", "no", Bool),
+    Param::new("cluster-replica-validity-factor", "10", Int(0, INT_MAX)),
+    Param::new("cluster-require-full-coverage", "yes", Bool),
+    Param::new("cluster-slave-no-failover", "no", Alias("cluster-replica-no-failover")),
+    Param::new("cluster-slave-validity-factor", "10", Alias("cluster-replica-validity-factor")),
+    Param::new("crash-log-enabled", "yes", Bool),
+    Param::new("crash-memcheck-enabled", "yes", Bool),
+    Param::new("daemonize", "no", Fixed),
+    Param::new("databases", "16", Fixed),
+    Param::new("dbfilename", "dump.rdb", Protected),
+    Param::new("dir", ".", Fixed),
+    Param::new("disable-thp", "yes", Fixed),
+    Param::new("dynamic-hz", "yes", Bool),
+    Param::new("enable-debug-command", "yes", Fixed),
+    Param::new("enable-module-command", "no", Fixed),
+    Param::new("enable-protected-configs", "no", Fixed),
+    Param::new("hash-max-listpack-entries", "512", Int(0, i64::MAX)),
+    Param::new("hash-max-listpack-value", "64", Memory),
+    Param::new("hash-max-ziplist-entries", "512", Alias("hash-max-listpack-entries")),
+    Param::new("hash-max-ziplist-value", "64", Alias("hash-max-listpack-value")),
+    Param::new("hide-user-data-from-log", "no", Bool).since_7_2(),
+    Param::new("hll-sparse-max-bytes", "3000", Memory),
+    Param::new("hz", "10", Int(0, INT_MAX)),
+    Param::new("ignore-warnings", "", Text),
+    Param::new("io-threads", "1", Fixed),
+    Param::new("io-threads-do-reads", "no", Fixed),
+    Param::new("jemalloc-bg-thread", "yes", Bool),
+    Param::new("latency-monitor-threshold", "0", Int(0, i64::MAX)),
+    Param::new("latency-tracking", "yes", Bool),
+    Param::new("latency-tracking-info-percentiles", "50 99 99.9", Text),
+    Param::new("lazyfree-lazy-eviction", "no", Bool),
+    Param::new("lazyfree-lazy-expire", "no", Bool),
+    Param::new("lazyfree-lazy-server-del", "no", Bool),
+    Param::new("lazyfree-lazy-user-del", "no", Bool),
+    Param::new("lazyfree-lazy-user-flush", "no", Bool),
+    Param::new("lfu-decay-time", "1", Int(0, INT_MAX)),
+    Param::new("lfu-log-factor", "10", Int(0, INT_MAX)),
+    Param::new("list-compress-depth", "0", Int(0, INT_MAX)),
+    Param::new("list-max-listpack-size", "-2", Int(-INT_MAX - 1, INT_MAX)),
+    Param::new("list-max-ziplist-size", "-2", Alias("list-max-listpack-size")),
+    Param::new("locale-collate", "", Text).since_7_2(),
+    Param::new("logfile", "", Fixed),
+    Param::new("loglevel", "notice", Choice(&["debug", "verbose", "notice", "warning", "nothing"])),
+    Param::new("lua-time-limit", "5000", Alias("busy-reply-threshold")),
+    Param::new("masterauth", "", Text),
+    Param::new("masteruser", "", Text),
+    Param::new("max-new-connections-per-cycle", "10", Int(1, 1000)).since_7_2(),
+    Param::new("max-new-tls-connections-per-cycle", "1", Int(1, 1000)).since_7_2(),
+    Param::new("maxclients", "10000", Int(1, 4294967295)),
+    Param::new("maxmemory", "0", Memory),
+    Param::new("maxmemory-clients", "0", Memory),
+    Param::new("maxmemory-eviction-tenacity", "10", Int(0, 100)),
+    Param::new(
+        "maxmemory-policy",
+        "noeviction",
+        Choice(&[
+            "volatile-lru",
+            "volatile-lfu",
+            "volatile-random",
+            "volatile-ttl",
+            "allkeys-lru",
+            "allkeys-lfu",
+            "allkeys-random",
+            "noeviction",
+        ]),
+    ),
+    Param::new("maxmemory-samples", "5", Int(1, 64)),
+    Param::new("min-replicas-max-lag", "10", Int(0, INT_MAX)),
+    Param::new("min-replicas-to-write", "0", Int(0, INT_MAX)),
+    Param::new("min-slaves-max-lag", "10", Alias("min-replicas-max-lag")),
+    Param::new("min-slaves-to-write", "0", Alias("min-replicas-to-write")),
+    Param::new("no-appendfsync-on-rewrite", "no", Bool),
+    Param::new("notify-keyspace-events", "", KeyspaceEvents),
+    Param::new("oom-score-adj", "no", Choice(&["no", "yes", "relative", "absolute"])),
+    Param::new("oom-score-adj-values", "0 200 800", Text),
+    Param::new("pidfile", "", Fixed),
+    Param::new("port", "6379", Fixed),
+    Param::new("proc-title-template", "{title} {listen-addr} {server-mode}", Text),
+    Param::new("propagation-error-behavior", "ignore", Choice(&["ignore", "panic", "panic-on-replicas"])),
+    Param::new("protected-mode", "yes", Bool),
+    Param::new("proto-max-bulk-len", "536870912", Memory),
+    Param::new("rdb-del-sync-files", "no", Bool),
+    Param::new("rdb-save-incremental-fsync", "yes", Bool),
+    Param::new("rdbchecksum", "yes", Fixed),
+    Param::new("rdbcompression", "yes", Bool),
+    Param::new("repl-backlog-size", "1048576", Memory),
+    Param::new("repl-backlog-ttl", "3600", Int(0, i64::MAX)),
+    Param::new("repl-disable-tcp-nodelay", "no", Bool),
+    Param::new("repl-diskless-load", "disabled", Choice(&["disabled", "on-empty-db", "swapdb"])),
+    Param::new("repl-diskless-sync", "yes", Bool),
+    Param::new("repl-diskless-sync-delay", "5", Int(0, INT_MAX)),
+    Param::new("repl-diskless-sync-max-replicas", "0", Int(0, INT_MAX)),
+    Param::new("repl-ping-replica-period", "10", Int(1, INT_MAX)),
+    Param::new("repl-ping-slave-period", "10", Alias("repl-ping-replica-period")),
+    Param::new("repl-timeout", "60", Int(1, INT_MAX)),
+    Param::new("replica-announce-ip", "", Text),
+    Param::new("replica-announce-port", "0", Int(0, 65535)),
+    Param::new("replica-announced", "yes", Bool),
+    Param::new("replica-ignore-disk-write-errors", "no", Bool),
+    Param::new("replica-ignore-maxmemory", "yes", Bool),
+    Param::new("replica-lazy-flush", "no", Bool),
+    Param::new("replica-priority", "100", Int(0, INT_MAX)),
+    Param::new("replica-read-only", "yes", Bool),
+    Param::new("replica-serve-stale-data", "yes", Bool),
+    Param::new("replicaof", "", Fixed),
+    Param::new("requirepass", "", Text),
+    Param::new("sanitize-dump-payload", "no", Choice(&["no", "yes", "clients"])),
+    Param::new("save", "3600 1 300 100 60 10000", SavePoints),
+    Param::new("server-cpulist", "", Fixed).since_7_2(),
+    Param::new("server_cpulist", "", Fixed),
+    Param::new("set-max-intset-entries", "512", Int(0, i64::MAX)),
+    Param::new("set-max-listpack-entries", "128", Int(0, i64::MAX)).since_7_2(),
+    Param::new("set-max-listpack-value", "64", Int(0, i64::MAX)).since_7_2(),
+    Param::new("set-proc-title", "yes", Fixed),
+    Param::new("shutdown-on-sigint", "default", Words(&["default", "save", "nosave", "now", "force"])),
+    Param::new("shutdown-on-sigterm", "default", Words(&["default", "save", "nosave", "now", "force"])),
+    Param::new("shutdown-timeout", "10", Int(0, INT_MAX)),
+    Param::new("slave-announce-ip", "", Alias("replica-announce-ip")),
+    Param::new("slave-announce-port", "0", Alias("replica-announce-port")),
+    Param::new("slave-ignore-maxmemory", "yes", Alias("replica-ignore-maxmemory")),
+    Param::new("slave-lazy-flush", "no", Alias("replica-lazy-flush")),
+    Param::new("slave-priority", "100", Alias("replica-priority")),
+    Param::new("slave-read-only", "yes", Alias("replica-read-only")),
+    Param::new("slave-serve-stale-data", "yes", Alias("replica-serve-stale-data")),
+    Param::new("slaveof", "", Alias("replicaof")),
+    Param::new("slowlog-log-slower-than", "10000", Int(-1, i64::MAX)),
+    Param::new("slowlog-max-len", "128", Int(0, i64::MAX)),
+    Param::new("socket-mark-id", "0", Fixed),
+    Param::new("stop-writes-on-bgsave-error", "yes", Bool),
+    Param::new("stream-node-max-bytes", "4096", Memory),
+    Param::new("stream-node-max-entries", "100", Int(0, i64::MAX)),
+    Param::new("supervised", "no", Fixed),
+    Param::new("syslog-enabled", "no", Fixed),
+    Param::new("syslog-facility", "local0", Fixed),
+    Param::new("syslog-ident", "redis", Fixed),
+    Param::new("tcp-backlog", "511", Fixed),
+    Param::new("tcp-keepalive", "300", Int(0, INT_MAX)),
+    Param::new("timeout", "0", Int(0, INT_MAX)),
+    Param::new("tls-auth-clients", "yes", Choice(&["no", "yes", "optional"])),
+    Param::new("tls-ca-cert-dir", "", Text),
+    Param::new("tls-ca-cert-file", "", Text),
+    Param::new("tls-cert-file", "", Text),
+    Param::new("tls-ciphers", "", Text),
+    Param::new("tls-ciphersuites", "", Text),
+    Param::new("tls-client-cert-file", "", Text),
+    Param::new("tls-client-key-file", "", Text),
+    Param::new("tls-client-key-file-pass", "", Text),
+    Param::new("tls-cluster", "no", Bool),
+    Param::new("tls-dh-params-file", "", Text),
+    Param::new("tls-key-file", "", Text),
+    Param::new("tls-key-file-pass", "", Text),
+    Param::new("tls-port", "0", Int(0, 65535)),
+    Param::new("tls-prefer-server-ciphers", "no", Bool),
+    Param::new("tls-protocols", "", Text),
+    Param::new("tls-replication", "no", Bool),
+    Param::new("tls-session-cache-size", "20480", Int(0, INT_MAX)),
+    Param::new("tls-session-cache-timeout", "300", Int(0, INT_MAX)),
+    Param::new("tls-session-caching", "yes", Bool),
+    Param::new("tracking-table-max-keys", "1000000", Int(0, i64::MAX)),
+    Param::new("unixsocket", "", Fixed),
+    Param::new("unixsocketperm", "0", Fixed),
+    Param::new("zset-max-listpack-entries", "128", Int(0, i64::MAX)),
+    Param::new("zset-max-listpack-value", "64", Memory),
+    Param::new("zset-max-ziplist-entries", "128", Alias("zset-max-listpack-entries")),
+    Param::new("zset-max-ziplist-value", "64", Alias("zset-max-listpack-value")),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn param(name: &str) -> &'static Param {
+        PARAMS.iter().find(|param| param.name == name).unwrap()
+    }
+
+    #[test]
+    fn values_are_checked_and_made_canonical() {
+        assert_eq!(param("maxmemory").parse(b"10mb", "0"), Ok("10485760".into()));
+        assert_eq!(param("appendonly").parse(b"YES", "no"), Ok("yes".into()));
+        assert!(param("maxclients").parse(b"0", "1").is_err());
+        let limits = param("client-output-buffer-limit");
+        assert_eq!(
+            limits.parse(b"pubsub 1mb 0 0", limits.default).unwrap(),
+            "normal 0 0 0 slave 268435456 67108864 60 pubsub 1048576 0 0"
+        );
+    }
+
+    #[test]
+    fn every_alias_names_a_parameter() {
+        for row in PARAMS {
+            if let Alias(other) = row.kind {
+                assert!(!matches!(param(other).kind, Alias(_)), "{}", row.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The state of a node as bytes, in one canonical order, so that two runs can be compared.
+
+use super::Node;
+use super::session::Kind;
+use crate::store::{Entry, Value};
+
+impl Node {
+    /// Feeds everything that clients could ever notice to `sink`.
+    pub fn digest(&self, sink: &mut dyn FnMut(&[u8])) {
+        for (index, db) in self.store.dbs.iter().enumerate() {
+            let mut entries: Vec<(&[u8], &Entry)> = db.iter().map(|(_, key, entry)| (key, entry)).collect();
+            entries.sort_by_key(|(key, _)| *key);
+            for (key, entry) in entries {
+                number(sink, index as i64);
+                bytes(sink, key);
+                number(sink, entry.expires_at_ms().unwrap_or(-1));
+                digest_value(&entry.value, sink);
+            }
+        }
+        for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+            for name in self.pubsub.names(kind) {
+                bytes(sink, name);
+                self.pubsub.subscribers(kind, name).iter().for_each(|id| number(sink, id.number as i64));
+            }
+        }
+        for session in self.sessions.iter() {
+            number(sink, session.id.number as i64);
+            number(sink, session.db as i64);
+            bytes(sink, &session.name);
+            number(sink, session.multi.as_ref().map_or(-1, |multi| multi.commands.len() as i64));
+            number(sink, session.blocked.is_some() as i64);
+            bytes(sink, session.out.as_bytes());
+        }
+        number(sink, self.rng.clone().next_u64() as i64);
+        number(sink, self.dirty as i64);
+    }
+}
+
+fn digest_value(value: &Value, sink: &mut dyn FnMut(&[u8])) {
+    bytes(sink, value.type_name().as_bytes());
+    match value {
+        Value::String(string) => bytes(sink, &string.to_vec()),
+        Value::List(list) => list.iter().for_each(|element| bytes(sink, element)),
+        Value::Set(set) => set.iter().for_each(|member| bytes(sink, &member.to_vec())),
+        Value::SortedSet(set) => set.iter().for_each(|(member, score)| {
+            bytes(sink, member);
+            number(sink, score.to_bits() as i64);
+        }),
+        Value::Hash(hash) => hash.iter().for_each(|field| {
+            bytes(sink, field.name);
+            bytes(sink, field.value);
+            number(sink, field.expires_at_ms.unwrap_or(-1));
+        }),
+    }
+}
+
+/// Length first, so that neighbours cannot be taken for each other.
+fn bytes(sink: &mut dyn FnMut(&[u8]), bytes: &[u8]) {
+    number(sink, bytes.len() as i64);
+    sink(bytes);
+}
+
+fn number(sink: &mut dyn FnMut(&[u8]), number: i64) {
+    sink(&number.to_le_bytes());
+}

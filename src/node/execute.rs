@@ -1,0 +1,317 @@
+//! The life of a request inside a node: the checks in Redis's order, the handler, and what follows.
+
+use super::session::{Blocked, OwnedArgs, ReplyMode, SessionId, TimeoutReply, Wait};
+use super::{Node, Pause};
+use crate::commands::command::{
+    ADMIN, ALLOW_BUSY, Command, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, SKIP_MONITOR, SKIP_SLOWLOG, WRITE,
+};
+use crate::commands::ctx::{Ctx, Origin};
+use crate::commands::table;
+use crate::error::{self, Error, Outcome};
+use crate::version::Version;
+use crate::wire::{Protocol, Reply};
+
+/// Commands that run at once inside a transaction instead of being queued.
+const NOT_QUEUED: [&str; 6] = ["exec", "discard", "multi", "watch", "quit", "reset"];
+
+/// Commands a RESP2 client may send while it is subscribed.
+const FOR_SUBSCRIBERS: [&str; 9] = [
+    "ping",
+    "subscribe",
+    "ssubscribe",
+    "psubscribe",
+    "unsubscribe",
+    "sunsubscribe",
+    "punsubscribe",
+    "quit",
+    "reset",
+];
+
+impl Node {
+    /// Runs one request of a client that is ready for it.
+    pub fn execute(&mut self, id: SessionId, argv: &[&[u8]]) {
+        let now_us = self.store.now.mono_us;
+        let was_running = self.scripts.is_running();
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.active_us = now_us;
+        let mut reply = session.out.take();
+        let start = reply.len();
+        self.executing = Some(id);
+        if let Err(error) = self.process(id, argv, &mut reply) {
+            reply.truncate(start);
+            self.write_error(&mut reply, &error);
+            self.settle_reply(id, &mut reply, start);
+        }
+        self.executing = None;
+        if self.scripts.is_running() && !was_running {
+            return self.hold_for_script(id, argv, reply, start);
+        }
+        self.finish_reply(id, reply);
+        self.serve_ready_keys();
+    }
+
+    /// Gives a reply to its client, and behind it the messages that the client caused for itself.
+    pub(super) fn finish_reply(&mut self, id: SessionId, reply: Reply) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.reply_mode = match session.reply_mode {
+            ReplyMode::SkipNext => ReplyMode::Skip,
+            ReplyMode::Skip => ReplyMode::On,
+            mode => mode,
+        };
+        // A HELLO has changed the protocol of `reply`; what others pushed meanwhile stands in `session.out`.
+        let pushed = std::mem::replace(&mut session.out, reply);
+        session.out.raw(pushed.as_bytes());
+        session.out.raw(&std::mem::take(&mut session.own_pushes));
+        self.sessions.mark_dirty(id);
+        self.limit_output(id);
+    }
+
+    /// What a command wrote behind `start` is dropped if its client wants no replies. Before 7.2 messages to oneself
+    /// come before the reply of the command that sent them.
+    fn settle_reply(&mut self, id: SessionId, reply: &mut Reply, start: usize) {
+        let pushes_first = self.config.version < Version::V7_2;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if matches!(session.reply_mode, ReplyMode::Off | ReplyMode::Skip) {
+            reply.truncate(start);
+        }
+        if pushes_first && !session.own_pushes.is_empty() {
+            reply.insert(start, &std::mem::take(&mut session.own_pushes));
+        }
+    }
+
+    /// Writes to a client outside of a request of its own.
+    pub fn write_reply(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let mut reply = session.out.take();
+        write(&mut reply);
+        self.finish_reply(id, reply);
+    }
+
+    /// Runs a blocked client's request again. True: it still has to wait.
+    pub(super) fn run_again(&mut self, id: SessionId, blocked: &Blocked, key: &[u8]) -> bool {
+        let argv = blocked.argv.args();
+        let Some(command) = table::find(&argv, self.config.version) else { return false };
+        let Some(session) = self.sessions.get_mut(id) else { return false };
+        let mut reply = session.out.take();
+        let start = reply.len();
+        let caller = self.executing.replace(id);
+        let mut ctx = Ctx::new(self, id, command, &argv, &mut reply, Origin::Blocked);
+        ctx.ready_key = Some(key);
+        let outcome = (command.run)(&mut ctx);
+        let waits = ctx.waits_again;
+        if let Err(error) = outcome {
+            reply.truncate(start);
+            self.write_error(&mut reply, &error);
+        }
+        self.executing = caller;
+        if waits {
+            reply.truncate(start);
+            if let Some(session) = self.sessions.get_mut(id) {
+                session.out = reply;
+            }
+        } else {
+            self.finish_reply(id, reply);
+        }
+        waits
+    }
+
+    /// Checks in the order of Redis's `processCommand`, then queues or calls.
+    fn process(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> Outcome {
+        let command = match self.admit(id, argv) {
+            Ok(command) => command,
+            Err(error) => return Err(self.refuse(id, argv, error)),
+        };
+        let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
+        if let Some(multi) = &mut session.multi
+            && !NOT_QUEUED.contains(&command.name)
+        {
+            multi.commands.push(OwnedArgs::new(argv));
+            reply.status("QUEUED");
+            return Ok(());
+        }
+        if self.must_postpone(id, command) {
+            self.block(id, Wait::Postponed, argv, Vec::new(), None, TimeoutReply::Null);
+            return Ok(());
+        }
+        self.call(id, command, argv, reply, Origin::Client)
+    }
+
+    /// A command was refused before it ran: a transaction being queued will abort, and one to be run ends.
+    fn refuse(&mut self, id: SessionId, argv: &[&[u8]], error: Error) -> Error {
+        let is_exec = argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
+        let Some(session) = self.sessions.get_mut(id) else { return error };
+        if is_exec {
+            session.multi = None;
+            self.unwatch(id);
+            return Error::owned([b"EXECABORT Transaction discarded because of: ", error.text()].concat());
+        }
+        if let Some(multi) = &mut session.multi {
+            multi.refused = true;
+        }
+        error
+    }
+
+    /// The row of a request, or why it may not run.
+    fn admit(&mut self, id: SessionId, argv: &[&[u8]]) -> Result<&'static Command, Error> {
+        let command =
+            table::find(argv, self.config.version).ok_or_else(|| unknown(argv, self.config.version))?;
+        if !command.accepts(argv.len()) {
+            return Err(error::wrong_arity(command.name));
+        }
+        let Some(session) = self.sessions.get(id) else { return Ok(command) };
+        if !session.authenticated && !command.has(NO_AUTH) {
+            return Err(error::NO_AUTH);
+        }
+        if session.multi.is_some() && command.has(NO_MULTI) {
+            return Err(Error::new("ERR Command not allowed inside a transaction"));
+        }
+        if session.protocol() == Protocol::Resp2
+            && session.is_subscriber()
+            && !FOR_SUBSCRIBERS.contains(&command.name)
+        {
+            return Err(format!(
+                "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+                command.name
+            )
+            .into());
+        }
+        if self.scripts.is_busy() && !command.has(ALLOW_BUSY) {
+            return Err(error::BUSY);
+        }
+        Ok(command)
+    }
+
+    fn must_postpone(&self, id: SessionId, command: &Command) -> bool {
+        let Some(Pause { writes_only, .. }) = self.pause else { return false };
+        let exempt = matches!(command.name, "client|unpause" | "client|pause");
+        let writes = || {
+            let queued = self.sessions.get(id).and_then(|session| session.multi.as_ref());
+            command.has(WRITE | MAY_REPLICATE)
+                || self.script_may_write(command)
+                || command.name == "exec"
+                    && queued.is_some_and(|multi| {
+                        multi.commands.iter().any(|queued| {
+                            table::find(&queued.args(), self.config.version).is_some_and(|queued| {
+                                queued.has(WRITE | MAY_REPLICATE) || self.script_may_write(queued)
+                            })
+                        })
+                    })
+        };
+        !exempt && (!writes_only || writes())
+    }
+
+    /// Scripts count as writes to a pause, unless their command promises otherwise.
+    fn script_may_write(&self, command: &Command) -> bool {
+        matches!(command.name, "eval" | "evalsha")
+    }
+
+    /// Calls a handler and does what follows every command. Errors come back unwritten.
+    pub fn call(
+        &mut self,
+        id: SessionId,
+        command: &'static Command,
+        argv: &[&[u8]],
+        reply: &mut Reply,
+        origin: Origin,
+    ) -> Outcome {
+        let monitored = !self.monitors.is_empty() && !command.has(SKIP_MONITOR | ADMIN);
+        let db = self.sessions.get(id).map_or(0, |session| session.db);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.last_command = command.name;
+        }
+        self.stats.commands_processed += 1;
+        self.stats.count_call(command);
+        let start = reply.len();
+        let mut ctx = Ctx::new(self, id, command, argv, reply, origin);
+        let outcome = (command.run)(&mut ctx);
+        // The commands that EXEC ran have settled theirs one by one; a script's replies go to the script.
+        if origin != Origin::Script && command.name != "exec" {
+            self.settle_reply(id, reply, start);
+        }
+        if outcome.is_err() {
+            self.stats.count_failure(command);
+        }
+        if monitored {
+            self.feed_monitors(id, db, argv, origin == Origin::Script);
+        }
+        if !command.has(SKIP_SLOWLOG) {
+            self.note_slow(id, argv);
+        }
+        outcome
+    }
+
+    /// One command of a script. Returns whether it was one that writes.
+    pub fn call_from_script(
+        &mut self,
+        id: SessionId,
+        argv: &[&[u8]],
+        reply: &mut Reply,
+        read_only: bool,
+    ) -> bool {
+        let start = reply.len();
+        let admitted = self.admit_from_script(argv, read_only);
+        let writes = admitted.as_ref().is_ok_and(|command| command.has(WRITE));
+        let outcome = admitted.and_then(|command| self.call(id, command, argv, reply, Origin::Script));
+        if let Err(error) = outcome {
+            reply.truncate(start);
+            self.write_error(reply, &error);
+        }
+        writes
+    }
+
+    fn admit_from_script(&mut self, argv: &[&[u8]], read_only: bool) -> Result<&'static Command, Error> {
+        let command = table::find(argv, self.config.version)
+            .ok_or(Error::new("ERR Unknown Redis command called from script"))?;
+        if !command.accepts(argv.len()) {
+            return Err(Error::new("ERR Wrong number of args calling Redis command from script"));
+        }
+        if command.has(NOSCRIPT) {
+            return Err(Error::new("ERR This Redis command is not allowed from script"));
+        }
+        if read_only && command.has(WRITE | MAY_REPLICATE) {
+            return Err(Error::new("ERR Write commands are not allowed from read-only scripts."));
+        }
+        Ok(command)
+    }
+
+    /// Writes an error reply and counts it by its code.
+    pub fn write_error(&mut self, reply: &mut Reply, error: &Error) {
+        self.stats.count_error(error.text());
+        reply.error(error.text());
+    }
+
+    /// Shows a command to the clients that MONITOR.
+    pub fn feed_monitors(&mut self, id: SessionId, db: usize, argv: &[&[u8]], from_script: bool) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let wall_us = self.store.now.wall_us();
+        let source = if from_script { "lua" } else { &session.addr };
+        let mut line =
+            format!("{}.{:06} [{db} {source}]", wall_us / 1_000_000, wall_us % 1_000_000).into_bytes();
+        for arg in argv {
+            line.push(b' ');
+            crate::num::quote(arg, &mut line);
+        }
+        let line = String::from_utf8_lossy(&line).into_owned();
+        for monitor in self.monitors.clone() {
+            self.push_to(monitor, |out| out.status(&line));
+        }
+    }
+
+    /// Ends a client whose unread output has grown beyond `client-output-buffer-limit`.
+    pub(super) fn limit_output(&mut self, id: SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let limit = self.config.output_limit(session.is_subscriber());
+        if limit > 0 && session.out.len() as u64 > limit && !session.closing {
+            self.kill_session(id);
+            self.stats.output_limit_disconnections += 1;
+        }
+    }
+}
+
+/// The error for a request whose command or subcommand does not exist.
+fn unknown(argv: &[&[u8]], version: Version) -> Error {
+    match argv.first().and_then(|name| table::find_by_name(name, version)) {
+        Some(_) => error::unknown_subcommand(argv),
+        None => error::unknown_command(argv),
+    }
+}

@@ -1,0 +1,177 @@
+//! One emulated Redis: its sessions, databases, subscriptions, scripts and settings.
+//!
+//! A node is a state machine. It has no clock of its own: the world sets `store.now` before each event and asks the node
+//! to fire the timers that are due. It writes only into its sessions' buffers.
+
+pub mod blocking;
+pub mod config;
+mod digest;
+pub mod execute;
+pub mod notify;
+pub mod pubsub;
+pub mod scripts;
+pub mod session;
+pub mod slowlog;
+pub mod stats;
+
+use crate::rng::Rng;
+use crate::store::{Now, Store};
+use crate::wire::ProtocolError;
+
+pub use config::Config;
+pub use session::{Session, SessionId, Sessions};
+
+/// What a timer of the wheel does when it fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timer {
+    /// A key, or the first of its hash fields, has reached its end.
+    Key { db: u32, slot: u32 },
+    /// A blocked client has waited long enough.
+    Blocked { session: SessionId },
+    /// CLIENT PAUSE is over.
+    Unpause,
+}
+
+/// Why the node wants the process, or a test that stands for it, to act.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    Shutdown,
+}
+
+/// CLIENT PAUSE: which commands are held back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pause {
+    pub writes_only: bool,
+    pub until_ms: u64,
+}
+
+/// One emulated Redis.
+pub struct Node {
+    pub config: Config,
+    pub store: Store,
+    pub sessions: Sessions,
+    pub pubsub: pubsub::PubSub,
+    pub blocking: blocking::Blocking,
+    pub scripts: scripts::Scripts,
+    pub stats: stats::Stats,
+    pub slowlog: slowlog::Slowlog,
+    pub rng: Rng,
+    /// Sessions that watch a key.
+    pub watchers: blocking::Watchers,
+    pub monitors: Vec<SessionId>,
+    pub pause: Option<Pause>,
+    /// DEBUG SET-ACTIVE-EXPIRE: whether the wheel removes keys that nobody touches.
+    pub active_expire: bool,
+    /// The client whose command is running.
+    pub executing: Option<SessionId>,
+    /// Writes so far: INFO's `rdb_changes_since_last_save`.
+    pub dirty: u64,
+    pub request: Option<Request>,
+    /// 40 hex digits, new with each start.
+    pub run_id: String,
+    pub replication_id: String,
+}
+
+impl Node {
+    pub fn new(config: Config, mut rng: Rng, now: Now) -> Node {
+        let limits = config.limits();
+        let run_id = rng.hex(40);
+        let replication_id = rng.hex(40);
+        Node {
+            store: Store::new(config.databases, now, limits),
+            sessions: Sessions::default(),
+            pubsub: Default::default(),
+            blocking: Default::default(),
+            scripts: scripts::Scripts::new(config.version),
+            stats: stats::Stats::new(now),
+            slowlog: Default::default(),
+            rng,
+            watchers: Default::default(),
+            monitors: Vec::new(),
+            pause: None,
+            active_expire: true,
+            executing: None,
+            dirty: 0,
+            request: None,
+            run_id,
+            replication_id,
+            config,
+        }
+    }
+
+    /// A client connects. Beyond `maxclients` it gets the error and is closed.
+    pub fn open(&mut self, addr: String, laddr: String) -> SessionId {
+        let id = self.sessions.open(self.config.version, addr, laddr, self.store.now.mono_us);
+        self.stats.connections_received += 1;
+        let refused = self.sessions.len() > self.config.maxclients;
+        let needs_password = !self.config.requirepass.is_empty();
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.authenticated = !needs_password;
+            if refused {
+                session.out.error(b"ERR max number of clients reached");
+                session.closing = true;
+            }
+        }
+        if refused {
+            self.stats.rejected_connections += 1;
+            self.sessions.mark_dirty(id);
+        }
+        id
+    }
+
+    /// A client is gone: nothing of it stays.
+    pub fn close(&mut self, id: SessionId) {
+        self.drop_subscriptions(id);
+        self.unblock(id);
+        self.unwatch(id);
+        self.monitors.retain(|&monitor| monitor != id);
+        self.sessions.remove(id);
+    }
+
+    /// The client's bytes are no request: it gets the error and is closed.
+    pub fn protocol_error(&mut self, id: SessionId, error: &ProtocolError) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.out.error(format!("ERR Protocol error: {}", error.0).as_bytes());
+            session.closing = true;
+            self.sessions.mark_dirty(id);
+        }
+    }
+
+    /// Closes a connection once its output is written.
+    pub fn end_session(&mut self, id: SessionId) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.closing = true;
+            self.sessions.mark_dirty(id);
+        }
+    }
+
+    /// Ends a connection at once, whatever is still unwritten.
+    pub fn kill_session(&mut self, id: SessionId) {
+        self.unblock(id);
+        self.end_session(id);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.out.clear();
+            session.killed = true;
+        }
+    }
+
+    /// Monotonic time, in ms, before which no timer of this node is due.
+    pub fn next_wakeup_ms(&self) -> Option<u64> {
+        if self.scripts.is_running() { None } else { self.store.timers.next_wakeup_ms() }
+    }
+
+    /// Fires the next timer due at `store.now`. False: none is due. While a script runs time stands still for the data.
+    pub fn fire_next_timer(&mut self) -> bool {
+        if self.scripts.is_running() {
+            return false;
+        }
+        let Some((_, timer)) = self.store.timers.pop_due(self.store.now.mono_ms()) else { return false };
+        match timer {
+            Timer::Key { db, slot } => self.key_timer_fired(db as usize, slot),
+            Timer::Blocked { session } => self.blocked_too_long(session),
+            Timer::Unpause => self.unpause(),
+        }
+        self.serve_ready_keys();
+        true
+    }
+}

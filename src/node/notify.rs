@@ -1,0 +1,195 @@
+//! Keyspace events, watched keys and the end of keys: what follows a change of data.
+
+use super::Node;
+use super::session::Kind;
+use crate::store::Value;
+
+/// Classes of keyspace events, as the letters of `notify-keyspace-events`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Class(pub u16);
+
+impl Class {
+    pub const KEYSPACE: Class = Class(1 << 0);
+    pub const KEYEVENT: Class = Class(1 << 1);
+    pub const GENERIC: Class = Class(1 << 2);
+    pub const STRING: Class = Class(1 << 3);
+    pub const LIST: Class = Class(1 << 4);
+    pub const SET: Class = Class(1 << 5);
+    pub const HASH: Class = Class(1 << 6);
+    pub const ZSET: Class = Class(1 << 7);
+    pub const EXPIRED: Class = Class(1 << 8);
+    pub const EVICTED: Class = Class(1 << 9);
+    pub const STREAM: Class = Class(1 << 10);
+    pub const KEY_MISS: Class = Class(1 << 11);
+    pub const MODULE: Class = Class(1 << 12);
+    pub const NEW: Class = Class(1 << 13);
+
+    /// Every class but misses and new keys: the letter `A`.
+    const ALL: u16 = 0b0001_0111_1111_1100;
+
+    /// The letters in the order Redis prints them.
+    const LETTERS: [(u8, Class); 14] = [
+        (b'g', Class::GENERIC),
+        (b'$', Class::STRING),
+        (b'l', Class::LIST),
+        (b's', Class::SET),
+        (b'h', Class::HASH),
+        (b'z', Class::ZSET),
+        (b'x', Class::EXPIRED),
+        (b'e', Class::EVICTED),
+        (b't', Class::STREAM),
+        (b'd', Class::MODULE),
+        (b'n', Class::NEW),
+        (b'K', Class::KEYSPACE),
+        (b'E', Class::KEYEVENT),
+        (b'm', Class::KEY_MISS),
+    ];
+
+    /// Reads the letters; `None` if there is an unknown one.
+    pub fn parse(letters: &[u8]) -> Option<Class> {
+        let mut set = 0;
+        for &letter in letters {
+            set |= match letter {
+                b'A' => Class::ALL,
+                _ => Class::LETTERS.iter().find(|(known, _)| *known == letter)?.1.0,
+            };
+        }
+        Some(Class(set))
+    }
+
+    /// The letters of a set of classes.
+    pub fn letters(self) -> String {
+        let all = self.0 & Class::ALL == Class::ALL;
+        let mut text = String::new();
+        if all {
+            text.push('A');
+        }
+        for (letter, class) in Class::LETTERS {
+            if self.has(class) && !(all && Class::ALL & class.0 != 0) {
+                text.push(letter as char);
+            }
+        }
+        text
+    }
+
+    pub fn has(self, class: Class) -> bool {
+        self.0 & class.0 != 0
+    }
+}
+
+impl Node {
+    /// Publishes a keyspace event if its class is asked for.
+    pub fn notify(&mut self, class: Class, event: &str, db: usize, key: &[u8]) {
+        let wanted = self.config.notify_keyspace_events;
+        if !wanted.has(class) {
+            return;
+        }
+        if wanted.has(Class::KEYSPACE) {
+            let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();
+            self.publish(Kind::Channel, &channel, event.as_bytes());
+        }
+        if wanted.has(Class::KEYEVENT) {
+            let channel = format!("__keyevent@{db}__:{event}");
+            self.publish(Kind::Channel, channel.as_bytes(), key);
+        }
+    }
+
+    /// Tells those who watch a key, or wait for it, that it changed.
+    pub fn signal_modified(&mut self, db: usize, key: &[u8]) {
+        if !self.watchers.is_empty() {
+            self.break_watches(db, key);
+        }
+        self.signal_ready(db, key);
+    }
+
+    /// Removes a key whose life is over.
+    pub fn expire_key(&mut self, db: usize, slot: u32) {
+        let Some(key) = self.store.dbs[db].key(slot).map(Box::<[u8]>::from) else { return };
+        self.store.remove(db, slot);
+        self.stats.expired_keys += 1;
+        self.dirty += 1;
+        self.notify(Class::EXPIRED, "expired", db, &key);
+        self.signal_modified(db, &key);
+    }
+
+    /// The wheel says that a key, or a field of it, has ended.
+    pub(super) fn key_timer_fired(&mut self, db: usize, slot: u32) {
+        self.store.timer_fired(db, slot);
+        if !self.may_expire() {
+            return;
+        }
+        let now = self.store.now;
+        let Some(entry) = self.store.dbs[db].entry_mut(slot) else { return };
+        if entry.is_expired(now) {
+            return self.expire_key(db, slot);
+        }
+        if let Value::Hash(hash) = &mut entry.value {
+            let removed = hash.remove_expired(now.wall_ms());
+            self.hash_fields_expired(db, slot, removed.len());
+        }
+        self.store.rearm(db, slot);
+    }
+
+    /// Fields of a hash have reached their end and are gone; so is the hash if they were its last.
+    fn hash_fields_expired(&mut self, db: usize, slot: u32, removed: usize) {
+        if removed == 0 {
+            return;
+        }
+        let Some(key) = self.store.dbs[db].key(slot).map(Box::<[u8]>::from) else { return };
+        self.stats.expired_hash_fields += removed as u64;
+        self.dirty += 1;
+        self.notify(Class::HASH, "hexpired", db, &key);
+        let empty = matches!(
+            self.store.dbs[db].entry(slot).map(|entry| &entry.value),
+            Some(Value::Hash(hash)) if hash.is_empty()
+        );
+        if empty {
+            self.store.remove(db, slot);
+            self.notify(Class::GENERIC, "del", db, &key);
+        }
+        self.signal_modified(db, &key);
+    }
+
+    /// Whether expired keys are removed now: not while DEBUG or CLIENT PAUSE hold expiry back.
+    pub fn may_expire(&self) -> bool {
+        self.active_expire && self.pause.is_none()
+    }
+
+    /// Active expiry goes on: removes what ended while it was held back.
+    pub fn resume_expiry(&mut self) {
+        if !self.may_expire() {
+            return;
+        }
+        for db in 0..self.store.dbs.len() {
+            let now = self.store.now;
+            let late: Vec<u32> = (self.store.dbs[db].iter())
+                .filter(|(_, _, entry)| entry.is_expired(now) || entry.value.has_expired_fields(now))
+                .map(|(slot, _, _)| slot)
+                .collect();
+            for slot in late {
+                self.key_timer_fired(db, slot);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Class;
+
+    #[test]
+    fn classes_read_and_print_as_redis_does() {
+        for (letters, printed) in [
+            ("KEA", "AKE"),
+            ("Ex", "xE"),
+            ("KEg$lshzxetd", "AKE"),
+            ("", ""),
+            ("Knm", "nKm"),
+            ("AKEn", "AnKE"),
+        ] {
+            let class = Class::parse(letters.as_bytes()).unwrap();
+            assert_eq!(class.letters(), printed, "{letters}");
+        }
+        assert!(Class::parse(b"KEq").is_none());
+    }
+}

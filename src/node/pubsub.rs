@@ -1,0 +1,173 @@
+//! Publish and subscribe: channels, patterns, shard channels.
+
+use std::collections::BTreeMap;
+
+use super::Node;
+use super::session::{Kind, SessionId};
+use crate::glob;
+use crate::wire::Reply;
+
+/// Who listens to what. Subscribers are kept in the order they subscribed, which is the order messages reach them.
+#[derive(Default)]
+pub struct PubSub {
+    channels: BTreeMap<Box<[u8]>, Vec<SessionId>>,
+    patterns: BTreeMap<Box<[u8]>, Vec<SessionId>>,
+    shards: BTreeMap<Box<[u8]>, Vec<SessionId>>,
+}
+
+impl PubSub {
+    fn table(&self, kind: Kind) -> &BTreeMap<Box<[u8]>, Vec<SessionId>> {
+        match kind {
+            Kind::Channel => &self.channels,
+            Kind::Pattern => &self.patterns,
+            Kind::Shard => &self.shards,
+        }
+    }
+
+    fn table_mut(&mut self, kind: Kind) -> &mut BTreeMap<Box<[u8]>, Vec<SessionId>> {
+        match kind {
+            Kind::Channel => &mut self.channels,
+            Kind::Pattern => &mut self.patterns,
+            Kind::Shard => &mut self.shards,
+        }
+    }
+
+    /// How many distinct channels or patterns have subscribers.
+    pub fn len(&self, kind: Kind) -> usize {
+        self.table(kind).len()
+    }
+
+    /// Channels with subscribers, sorted by name.
+    pub fn names(&self, kind: Kind) -> impl Iterator<Item = &[u8]> {
+        self.table(kind).keys().map(|name| &**name)
+    }
+
+    pub fn subscribers(&self, kind: Kind, name: &[u8]) -> &[SessionId] {
+        self.table(kind).get(name).map_or(&[], |sessions| sessions.as_slice())
+    }
+}
+
+impl Kind {
+    /// The words of the messages that confirm a change of subscriptions.
+    fn words(self) -> (&'static [u8], &'static [u8]) {
+        match self {
+            Kind::Channel => (b"subscribe", b"unsubscribe"),
+            Kind::Pattern => (b"psubscribe", b"punsubscribe"),
+            Kind::Shard => (b"ssubscribe", b"sunsubscribe"),
+        }
+    }
+}
+
+impl Node {
+    /// Adds a subscription and confirms it in `reply`.
+    pub fn subscribe(&mut self, id: SessionId, kind: Kind, name: &[u8], reply: &mut Reply) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        let own = session.subscriptions_mut(kind);
+        if !own.iter().any(|known| **known == *name) {
+            own.push(name.into());
+            self.pubsub.table_mut(kind).entry(name.into()).or_default().push(id);
+        }
+        self.confirm(id, kind, kind.words().0, Some(name), reply);
+    }
+
+    /// Ends a subscription and confirms it in `reply`, also where there was none.
+    pub fn unsubscribe(&mut self, id: SessionId, kind: Kind, name: &[u8], reply: &mut Reply) {
+        self.forget_subscription(id, kind, name);
+        self.confirm(id, kind, kind.words().1, Some(name), reply);
+    }
+
+    /// Ends all subscriptions of a kind; without any there is still one confirmation.
+    pub fn unsubscribe_all(&mut self, id: SessionId, kind: Kind, reply: &mut Reply) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let names = session.subscriptions(kind).to_vec();
+        if names.is_empty() {
+            self.confirm(id, kind, kind.words().1, None, reply);
+        }
+        for name in names {
+            self.unsubscribe(id, kind, &name, reply);
+        }
+    }
+
+    /// Ends all subscriptions without a word, for a client that leaves or resets.
+    pub fn drop_subscriptions(&mut self, id: SessionId) {
+        for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+            let Some(session) = self.sessions.get(id) else { return };
+            for name in session.subscriptions(kind).to_vec() {
+                self.forget_subscription(id, kind, &name);
+            }
+        }
+    }
+
+    fn forget_subscription(&mut self, id: SessionId, kind: Kind, name: &[u8]) {
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        session.subscriptions_mut(kind).retain(|known| **known != *name);
+        let table = self.pubsub.table_mut(kind);
+        if let Some(subscribers) = table.get_mut(name) {
+            subscribers.retain(|&subscriber| subscriber != id);
+            if subscribers.is_empty() {
+                table.remove(name);
+            }
+        }
+    }
+
+    fn confirm(&self, id: SessionId, kind: Kind, word: &[u8], name: Option<&[u8]>, reply: &mut Reply) {
+        let Some(session) = self.sessions.get(id) else { return };
+        let count = match kind {
+            Kind::Shard => session.shards.len(),
+            _ => session.channels.len() + session.patterns.len(),
+        };
+        reply.push(3);
+        reply.bulk(word);
+        reply.bulk_or_null(name);
+        reply.int(count as i64);
+    }
+
+    /// Sends a message to the subscribers of a channel and of the patterns it matches; returns how many received it.
+    pub fn publish(&mut self, kind: Kind, channel: &[u8], message: &[u8]) -> usize {
+        let word: &[u8] = if kind == Kind::Shard { b"smessage" } else { b"message" };
+        let mut receivers: Vec<SessionId> = self.pubsub.subscribers(kind, channel).to_vec();
+        for &id in &receivers {
+            self.push_to(id, |out| {
+                out.push(3);
+                out.bulk(word);
+                out.bulk(channel);
+                out.bulk(message);
+            });
+        }
+        if kind == Kind::Shard || self.pubsub.patterns.is_empty() {
+            return receivers.len();
+        }
+        let matching: Vec<(Box<[u8]>, Vec<SessionId>)> = (self.pubsub.patterns.iter())
+            .filter(|(pattern, _)| glob::matches(pattern, channel, false))
+            .map(|(pattern, subscribers)| (pattern.clone(), subscribers.clone()))
+            .collect();
+        for (pattern, subscribers) in matching {
+            for &id in &subscribers {
+                self.push_to(id, |out| {
+                    out.push(4);
+                    out.bulk(b"pmessage");
+                    out.bulk(&pattern);
+                    out.bulk(channel);
+                    out.bulk(message);
+                });
+            }
+            receivers.extend(subscribers);
+        }
+        receivers.len()
+    }
+
+    /// Writes an out-of-band message to a client. The one whose command is running gets it with its reply.
+    pub fn push_to(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
+        let is_caller = self.executing == Some(id);
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if is_caller {
+            let mut push = Reply::new(session.protocol(), self.config.version);
+            write(&mut push);
+            session.own_pushes.extend_from_slice(push.as_bytes());
+        } else {
+            write(&mut session.out);
+            self.sessions.mark_dirty(id);
+            self.limit_output(id);
+        }
+    }
+}

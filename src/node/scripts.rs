@@ -1,0 +1,276 @@
+//! Scripts: the cache, and the one that may be running.
+//!
+//! A script runs in slices. Until the first slice is used up nobody can notice; after that the script is *running*, its
+//! client waits, and the driver lets it go on slice by slice. Once it has run for `busy-reply-threshold` it is *busy*:
+//! other clients are told so, and may kill it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::Node;
+use super::session::{OwnedArgs, SessionId, TimeoutReply, Wait};
+use crate::commands::table;
+use crate::error::{self, Error, Outcome};
+use crate::script::{self, LogLevel, Script, Step, Vm};
+use crate::store::Now;
+use crate::version::Version;
+use crate::wire::Reply;
+
+/// A SHA-1 in lower-case hex.
+pub type Sha = [u8; 40];
+
+/// Scripts that came by EVAL and are kept, since 7.4; SCRIPT LOAD keeps a script until the cache is flushed.
+const KEPT_EVAL_SCRIPTS: usize = 500;
+
+/// The scripts of a node.
+pub struct Scripts {
+    version: Version,
+    /// Lent to the script while it executes.
+    vm: Option<Box<Vm>>,
+    cache: BTreeMap<Sha, Script>,
+    /// Scripts that came by EVAL only, the one used longest ago first.
+    by_eval: VecDeque<Sha>,
+    running: Option<Running>,
+}
+
+/// A script between two slices.
+struct Running {
+    client: SessionId,
+    script: Call,
+    started: Now,
+    slices: u64,
+    busy: bool,
+    /// What the client gets, as far as it is known.
+    reply: Reply,
+    /// Commands of a transaction that come after the script.
+    after: VecDeque<OwnedArgs>,
+}
+
+/// What holds for one execution of a script.
+#[derive(Clone, Copy)]
+struct Call {
+    read_only: bool,
+    /// The script has called a command that writes.
+    wrote: bool,
+    /// The database that its client had selected.
+    db: usize,
+}
+
+impl Scripts {
+    pub fn new(version: Version) -> Scripts {
+        Scripts { version, vm: None, cache: BTreeMap::new(), by_eval: VecDeque::new(), running: None }
+    }
+
+    /// How many scripts are cached.
+    pub fn len(&self) -> usize {
+        self.cache.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.cache.is_empty()
+    }
+
+    pub fn contains(&self, sha: &Sha) -> bool {
+        self.cache.contains_key(sha)
+    }
+
+    /// Whether a script is between two slices.
+    pub fn is_running(&self) -> bool {
+        self.running.is_some()
+    }
+
+    /// Whether a script has run so long that other clients are told.
+    pub fn is_busy(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.busy)
+    }
+
+    /// When the running script began, and how many slices it has had since.
+    pub fn progress(&self) -> Option<(Now, u64)> {
+        self.running.as_ref().map(|running| (running.started, running.slices))
+    }
+
+    /// The Lua state is made when the first script needs it.
+    fn vm(&mut self) -> &mut Vm {
+        let version = self.version;
+        self.vm.get_or_insert_with(|| Box::new(Vm::new(version)))
+    }
+
+    /// A cached script, which counts as used.
+    pub fn find(&mut self, sha: &Sha) -> Option<Script> {
+        let script = self.cache.get(sha)?.clone();
+        if let Some(at) = self.by_eval.iter().position(|known| known == sha) {
+            self.by_eval.remove(at);
+            self.by_eval.push_back(*sha);
+        }
+        Some(script)
+    }
+
+    /// Compiles and caches a script, unless it is cached already.
+    pub fn load(&mut self, body: &[u8], sha: Sha, by_eval: bool) -> Result<Script, Error> {
+        if let Some(script) = self.find(&sha) {
+            if !by_eval {
+                self.by_eval.retain(|known| *known != sha);
+            }
+            return Ok(script);
+        }
+        let script = self.vm().load(body)?;
+        self.cache.insert(sha, script.clone());
+        if by_eval && self.version >= Version::V7_4 {
+            self.by_eval.push_back(sha);
+            if self.by_eval.len() > KEPT_EVAL_SCRIPTS
+                && let Some(oldest) = self.by_eval.pop_front()
+                && let Some(script) = self.cache.remove(&oldest)
+            {
+                self.vm().unload(&script);
+            }
+        }
+        Ok(script)
+    }
+
+    /// SCRIPT FLUSH.
+    pub fn flush(&mut self) {
+        self.cache.clear();
+        self.by_eval.clear();
+        if let Some(vm) = &mut self.vm {
+            vm.flush();
+        }
+    }
+
+    /// SCRIPT KILL.
+    pub fn kill(&mut self) -> Outcome {
+        match (&self.running, &mut self.vm) {
+            (Some(running), _) if running.script.wrote => Err(error::UNKILLABLE),
+            (Some(_), Some(vm)) => {
+                vm.kill();
+                Ok(())
+            }
+            _ => Err(error::NOT_BUSY),
+        }
+    }
+
+    /// The commands of a transaction that come after the script that was suspended among them.
+    pub fn run_after(&mut self, queue: VecDeque<OwnedArgs>) {
+        if let Some(running) = &mut self.running {
+            running.after = queue;
+        }
+    }
+}
+
+impl Node {
+    /// Runs a script for a client. If it does not end in its first slice it is *running* from then on.
+    pub fn run_script(
+        &mut self,
+        id: SessionId,
+        script: &Script,
+        keys: &[&[u8]],
+        argv: &[&[u8]],
+        read_only: bool,
+        reply: &mut Reply,
+    ) {
+        let db = self.sessions.get(id).map_or(0, |session| session.db);
+        let mut call = Call { read_only, wrote: false, db };
+        let Some(mut vm) = self.scripts.vm.take() else { return };
+        let step = vm.start(script, keys, argv, &mut ScriptHost { node: self, id, call: &mut call }, reply);
+        self.scripts.vm = Some(vm);
+        match step {
+            Step::Done => self.leave_script(id, call),
+            Step::Suspended => {
+                let reply = Reply::new(reply.protocol, self.config.version);
+                let (started, after) = (self.store.now, VecDeque::new());
+                self.scripts.running =
+                    Some(Running { client: id, script: call, started, slices: 1, busy: false, reply, after });
+            }
+        }
+    }
+
+    /// A SELECT inside the script was the script's own.
+    fn leave_script(&mut self, id: SessionId, call: Call) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.db = call.db;
+        }
+    }
+
+    /// The request of a client ended with its script suspended: the client waits, and what is written of its reply
+    /// beyond `start` is kept with the script.
+    pub(super) fn hold_for_script(&mut self, id: SessionId, argv: &[&[u8]], mut reply: Reply, start: usize) {
+        if let Some(running) = &mut self.scripts.running {
+            running.reply.raw(&reply.as_bytes()[start..]);
+            reply.truncate(start);
+        }
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.out = reply;
+        }
+        self.block(id, Wait::Script, argv, Vec::new(), None, TimeoutReply::Null);
+        self.sessions.mark_dirty(id);
+    }
+
+    /// Lets the running script go on for a slice. It has run for `ran_ms`.
+    pub fn resume_script(&mut self, ran_ms: u64) {
+        let Some(mut running) = self.scripts.running.take() else { return };
+        let Some(mut vm) = self.scripts.vm.take() else { return };
+        // Time stands still for a script from its beginning to its end.
+        let now = std::mem::replace(&mut self.store.now, running.started);
+        let id = running.client;
+        self.executing = Some(id);
+        let mut host = ScriptHost { node: self, id, call: &mut running.script };
+        let step = vm.resume(&mut host, &mut running.reply);
+        self.scripts.vm = Some(vm);
+        self.store.now = now;
+        self.executing = None;
+        match step {
+            Step::Suspended => {
+                running.slices += 1;
+                running.busy |= ran_ms >= self.config.busy_reply_threshold_ms;
+                self.scripts.running = Some(running);
+            }
+            Step::Done => self.script_ended(running),
+        }
+    }
+
+    /// The rest of the transaction runs, if there is one; then the client gets its reply.
+    fn script_ended(&mut self, running: Running) {
+        let Running { client: id, script, started, mut reply, after, .. } = running;
+        self.leave_script(id, script);
+        let duration_us = (self.store.now.mono_us - started.mono_us) as i64;
+        let blocked = self.sessions.get(id).and_then(|session| session.blocked.as_ref());
+        if let Some(argv) = blocked.map(|blocked| blocked.argv.clone()) {
+            self.log_slow(id, &argv.args(), duration_us);
+        }
+        self.executing = Some(id);
+        self.run_queued(id, after, &mut reply);
+        self.executing = None;
+        if let Some(again) = &mut self.scripts.running {
+            again.reply = reply;
+            return;
+        }
+        self.unblock(id);
+        self.write_reply(id, |out| out.raw(reply.as_bytes()));
+        self.serve_ready_keys();
+    }
+}
+
+/// A node as its scripts see it.
+struct ScriptHost<'a> {
+    node: &'a mut Node,
+    id: SessionId,
+    call: &'a mut Call,
+}
+
+impl script::Host for ScriptHost<'_> {
+    fn call(&mut self, argv: &[&[u8]], reply: &mut Reply) {
+        self.call.wrote |= self.node.call_from_script(self.id, argv, reply, self.call.read_only);
+    }
+
+    fn log(&mut self, level: LogLevel, message: &[u8]) {
+        let message = String::from_utf8_lossy(message);
+        match level {
+            LogLevel::Debug | LogLevel::Verbose => tracing::debug!(target: "script", "{message}"),
+            LogLevel::Notice => tracing::info!(target: "script", "{message}"),
+            LogLevel::Warning => tracing::warn!(target: "script", "{message}"),
+        }
+    }
+
+    /// The one user there is may run everything.
+    fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool> {
+        table::find(argv, self.node.config.version).map(|_| true)
+    }
+}

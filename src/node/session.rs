@@ -1,0 +1,323 @@
+//! Sessions: what a node knows of each connected client.
+
+use smallvec::SmallVec;
+
+use crate::version::Version;
+use crate::wheel::TimerId;
+use crate::wire::{Args, Protocol, Reply};
+
+/// Names a connected client of one node. A place is used again after a client left; the number never is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId {
+    place: u32,
+    /// The number that `CLIENT ID` gives.
+    pub number: u64,
+}
+
+/// Words of a request that outlive the buffer it came in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnedArgs {
+    bytes: Box<[u8]>,
+    ends: SmallVec<[u32; 6]>,
+}
+
+impl OwnedArgs {
+    pub fn new(argv: &[&[u8]]) -> OwnedArgs {
+        let mut bytes = Vec::with_capacity(argv.iter().map(|arg| arg.len()).sum());
+        let ends = argv
+            .iter()
+            .map(|arg| {
+                bytes.extend_from_slice(arg);
+                bytes.len() as u32
+            })
+            .collect();
+        OwnedArgs { bytes: bytes.into(), ends }
+    }
+
+    pub fn args(&self) -> Args<'_> {
+        let mut start = 0;
+        self.ends
+            .iter()
+            .map(|&end| {
+                let arg = &self.bytes[start..end as usize];
+                start = end as usize;
+                arg
+            })
+            .collect()
+    }
+
+    /// Bytes held.
+    pub fn size(&self) -> usize {
+        self.bytes.len() + self.ends.len() * 4
+    }
+}
+
+/// A transaction being put together.
+#[derive(Debug, Default)]
+pub struct Multi {
+    pub commands: Vec<OwnedArgs>,
+    /// A command was refused while queueing: EXEC will abort.
+    pub refused: bool,
+}
+
+/// What a waiting client waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wait {
+    List,
+    SortedSet,
+    /// The number of replicas that WAIT asked for is not reached.
+    Replicas,
+    /// WAITAOF, likewise.
+    AppendOnlyFile,
+    /// DEBUG SLEEP.
+    Sleep,
+    /// The node is paused, or the world holds the request.
+    Postponed,
+    /// Its own script is still running.
+    Script,
+}
+
+/// A request that was begun and whose reply comes later.
+#[derive(Debug)]
+pub struct Blocked {
+    pub wait: Wait,
+    /// The request, to be run again when it may succeed.
+    pub argv: OwnedArgs,
+    /// Database at the time of the request, and the keys waited for.
+    pub db: usize,
+    pub keys: Vec<Box<[u8]>>,
+    /// Fires when the client has waited long enough.
+    pub timer: TimerId,
+    pub timeout_reply: TimeoutReply,
+}
+
+/// The reply when nothing came in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeoutReply {
+    Ok,
+    Null,
+    NullArray,
+    /// WAIT: the number of replicas that made it.
+    Zero,
+    /// WAITAOF: that number for this server and for replicas.
+    TwoZeros,
+}
+
+/// How much of the replies a client wants, by CLIENT REPLY.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReplyMode {
+    #[default]
+    On,
+    Off,
+    /// Nothing for the next command.
+    SkipNext,
+    /// Nothing for this command.
+    Skip,
+}
+
+/// Which subscriptions: plain channels, patterns, shard channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Channel,
+    Pattern,
+    Shard,
+}
+
+/// One connected client.
+pub struct Session {
+    pub id: SessionId,
+    pub addr: String,
+    pub laddr: String,
+    pub fd: i64,
+    pub name: Vec<u8>,
+    pub lib_name: Vec<u8>,
+    pub lib_ver: Vec<u8>,
+    pub db: usize,
+    pub authenticated: bool,
+    pub created_us: u64,
+    pub active_us: u64,
+    pub last_command: &'static str,
+    pub multi: Option<Multi>,
+    /// Watched keys with their database.
+    pub watched: Vec<(usize, Box<[u8]>)>,
+    /// A watched key changed: EXEC will do nothing.
+    pub watch_broken: bool,
+    pub channels: Vec<Box<[u8]>>,
+    pub patterns: Vec<Box<[u8]>>,
+    pub shards: Vec<Box<[u8]>>,
+    pub monitor: bool,
+    pub reply_mode: ReplyMode,
+    pub no_evict: bool,
+    pub no_touch: bool,
+    pub blocked: Option<Blocked>,
+    /// Bytes for the driver to write.
+    pub out: Reply,
+    /// Out-of-band messages that this client caused for itself: they follow the reply.
+    pub own_pushes: Vec<u8>,
+    /// No more requests are taken; the connection ends when `out` is written.
+    pub closing: bool,
+    /// The connection ends at once, whatever is still unwritten.
+    pub killed: bool,
+    /// Listed among the sessions with output.
+    pub(super) dirty: bool,
+    pub commands_processed: u64,
+}
+
+impl Session {
+    fn new(id: SessionId, version: Version, addr: String, laddr: String, now_us: u64) -> Session {
+        Session {
+            id,
+            addr,
+            laddr,
+            fd: id.place as i64 + 8,
+            name: Vec::new(),
+            lib_name: Vec::new(),
+            lib_ver: Vec::new(),
+            db: 0,
+            authenticated: true,
+            created_us: now_us,
+            active_us: now_us,
+            last_command: "NULL",
+            multi: None,
+            watched: Vec::new(),
+            watch_broken: false,
+            channels: Vec::new(),
+            patterns: Vec::new(),
+            shards: Vec::new(),
+            monitor: false,
+            reply_mode: ReplyMode::On,
+            no_evict: false,
+            no_touch: false,
+            blocked: None,
+            out: Reply::new(Protocol::Resp2, version),
+            own_pushes: Vec::new(),
+            closing: false,
+            killed: false,
+            dirty: false,
+            commands_processed: 0,
+        }
+    }
+
+    pub fn protocol(&self) -> Protocol {
+        self.out.protocol
+    }
+
+    pub fn subscriptions(&self, kind: Kind) -> &[Box<[u8]>] {
+        match kind {
+            Kind::Channel => &self.channels,
+            Kind::Pattern => &self.patterns,
+            Kind::Shard => &self.shards,
+        }
+    }
+
+    pub fn subscriptions_mut(&mut self, kind: Kind) -> &mut Vec<Box<[u8]>> {
+        match kind {
+            Kind::Channel => &mut self.channels,
+            Kind::Pattern => &mut self.patterns,
+            Kind::Shard => &mut self.shards,
+        }
+    }
+
+    /// In subscribed mode a RESP2 client may send few commands only.
+    pub fn is_subscriber(&self) -> bool {
+        !self.channels.is_empty() || !self.patterns.is_empty() || !self.shards.is_empty()
+    }
+
+    /// Whether the next request may run now.
+    pub fn is_ready(&self) -> bool {
+        self.blocked.is_none() && !self.closing
+    }
+}
+
+/// All sessions of a node.
+pub struct Sessions {
+    places: Vec<Option<Box<Session>>>,
+    free: Vec<u32>,
+    last_number: u64,
+    len: usize,
+    /// Sessions with output that the driver has not taken yet, in the order they got it.
+    dirty: Vec<SessionId>,
+}
+
+impl Default for Sessions {
+    fn default() -> Sessions {
+        Sessions {
+            places: Vec::new(),
+            free: Vec::new(),
+            // Redis gives the first two numbers to the clients that scripts run as.
+            last_number: 2,
+            len: 0,
+            dirty: Vec::new(),
+        }
+    }
+}
+
+impl Sessions {
+    pub fn open(&mut self, version: Version, addr: String, laddr: String, now_us: u64) -> SessionId {
+        self.last_number += 1;
+        let place = self.free.pop().unwrap_or_else(|| {
+            self.places.push(None);
+            self.places.len() as u32 - 1
+        });
+        let id = SessionId { place, number: self.last_number };
+        self.places[place as usize] = Some(Box::new(Session::new(id, version, addr, laddr, now_us)));
+        self.len += 1;
+        id
+    }
+
+    pub fn remove(&mut self, id: SessionId) -> Option<Box<Session>> {
+        self.get(id)?;
+        let session = self.places[id.place as usize].take();
+        self.free.push(id.place);
+        self.len -= 1;
+        session
+    }
+
+    pub fn get(&self, id: SessionId) -> Option<&Session> {
+        self.places.get(id.place as usize)?.as_deref().filter(|session| session.id == id)
+    }
+
+    pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
+        self.places.get_mut(id.place as usize)?.as_deref_mut().filter(|session| session.id == id)
+    }
+
+    pub fn by_number(&self, number: u64) -> Option<&Session> {
+        self.iter().find(|session| session.id.number == number)
+    }
+
+    /// All sessions, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &Session> {
+        let mut sessions: Vec<&Session> = self.places.iter().flatten().map(|session| &**session).collect();
+        sessions.sort_by_key(|session| session.id.number);
+        sessions.into_iter()
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Notes that a session has something for the driver: output, or a change of what it may do.
+    pub fn mark_dirty(&mut self, id: SessionId) {
+        if let Some(session) = self.get_mut(id)
+            && !session.dirty
+        {
+            session.dirty = true;
+            self.dirty.push(id);
+        }
+    }
+
+    /// The sessions marked since the last call.
+    pub fn take_dirty(&mut self, into: &mut Vec<SessionId>) {
+        into.clear();
+        std::mem::swap(&mut self.dirty, into);
+        for &id in into.iter() {
+            if let Some(session) = self.get_mut(id) {
+                session.dirty = false;
+            }
+        }
+    }
+}

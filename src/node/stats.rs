@@ -1,0 +1,69 @@
+//! Counters for INFO.
+
+use std::collections::BTreeMap;
+
+use crate::commands::command::Command;
+use crate::store::Now;
+
+/// Calls of one command.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CommandStats {
+    pub calls: u64,
+    pub failed: u64,
+}
+
+/// What happened since the start or CONFIG RESETSTAT.
+#[derive(Default)]
+pub struct Stats {
+    pub started_us: u64,
+    pub connections_received: u64,
+    pub rejected_connections: u64,
+    pub commands_processed: u64,
+    pub keyspace_hits: u64,
+    pub keyspace_misses: u64,
+    pub expired_keys: u64,
+    pub expired_hash_fields: u64,
+    pub output_limit_disconnections: u64,
+    pub error_replies: u64,
+    commands: BTreeMap<&'static str, CommandStats>,
+    errors: BTreeMap<String, u64>,
+}
+
+/// Error codes beyond this many distinct ones are not counted: a script can make up any.
+const MAX_ERROR_CODES: usize = 128;
+
+impl Stats {
+    pub fn new(now: Now) -> Stats {
+        Stats { started_us: now.mono_us, ..Stats::default() }
+    }
+
+    pub fn reset(&mut self) {
+        *self = Stats { started_us: self.started_us, ..Stats::default() };
+    }
+
+    pub fn count_call(&mut self, command: &'static Command) {
+        self.commands.entry(command.name).or_default().calls += 1;
+    }
+
+    pub fn count_failure(&mut self, command: &'static Command) {
+        self.commands.entry(command.name).or_default().failed += 1;
+    }
+
+    /// Counts an error reply by its first word.
+    pub fn count_error(&mut self, text: &[u8]) {
+        self.error_replies += 1;
+        let code = text.split(|&b| b == b' ').next().unwrap_or_default();
+        let code = String::from_utf8_lossy(code).into_owned();
+        if self.errors.len() < MAX_ERROR_CODES || self.errors.contains_key(&code) {
+            *self.errors.entry(code).or_default() += 1;
+        }
+    }
+
+    pub fn commands(&self) -> impl Iterator<Item = (&'static str, CommandStats)> {
+        self.commands.iter().map(|(&name, &stats)| (name, stats))
+    }
+
+    pub fn errors(&self) -> impl Iterator<Item = (&str, u64)> {
+        self.errors.iter().map(|(code, &count)| (code.as_str(), count))
+    }
+}

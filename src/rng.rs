@@ -1,0 +1,31 @@
+//! The seeded stream that every random choice of a world comes from.
+
+/// A small, fast generator (SplitMix64) whose stream depends on its seed alone.
+#[derive(Clone, Debug)]
+pub struct Rng {
+    state: u64,
+}
+
+impl Rng {
+    pub fn new(seed: u64) -> Rng {
+        Rng { state: seed }
+    }
+
+    pub fn next_u64(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ z >> 31
+    }
+
+    /// A number in `0..bound`; 0 if `bound` is 0.
+    pub fn below(&mut self, bound: usize) -> usize {
+        ((self.next_u64() as u128 * bound as u128) >> 64) as usize
+    }
+
+    /// `digits` random hexadecimal digits.
+    pub fn hex(&mut self, digits: usize) -> String {
+        (0..digits).map(|_| char::from(b"0123456789abcdef"[self.below(16)])).collect()
+    }
+}

@@ -1,0 +1,151 @@
+//! The in-process handle: a world without sockets, for tests in Rust.
+
+use sha1::{Digest, Sha1};
+
+use crate::node::Config;
+use crate::version::Version;
+use crate::wire::RequestParser;
+use crate::world::{ClockMode, ConnId, World, WorldOptions};
+
+/// A client of a [`Sim`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Client(ConnId);
+
+/// How a [`Sim`] begins.
+#[derive(Clone, Debug)]
+pub struct SimOptions {
+    pub seed: u64,
+    /// Independent masters.
+    pub nodes: usize,
+    pub version: Version,
+    /// Unix time in ms at the beginning.
+    pub wall_start_ms: i64,
+}
+
+impl Default for SimOptions {
+    fn default() -> SimOptions {
+        // An arbitrary but fixed day, so that a run does not depend on when it is made.
+        SimOptions { seed: 0, nodes: 1, version: Version::V7_4, wall_start_ms: 1_700_000_000_000 }
+    }
+}
+
+/// A world in this process, with a clock that moves only when told.
+///
+/// ```
+/// let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
+/// let client = sim.connect(0);
+/// assert_eq!(sim.call(client, &["SET", "lock", "me", "PX", "30000"]), b"+OK\r\n");
+/// sim.advance(30_001);
+/// assert_eq!(sim.call(client, &["GET", "lock"]), b"$-1\r\n");
+/// ```
+pub struct Sim {
+    world: World,
+    outputs: Sha1,
+    clients: u64,
+}
+
+/// Slices after which a script that loops counts as busy: a slice stands for a millisecond.
+const SLICES_PER_CALL: u64 = 1_000_000;
+
+impl Sim {
+    pub fn new(options: SimOptions) -> Sim {
+        let nodes = vec![Config::new(options.version); options.nodes];
+        Sim::with_configs(options.seed, options.wall_start_ms, nodes)
+    }
+
+    /// A world of nodes with settings of their own.
+    pub fn with_configs(seed: u64, wall_start_ms: i64, nodes: Vec<Config>) -> Sim {
+        let world = World::new(WorldOptions { seed, clock: ClockMode::Manual, wall_start_ms, nodes });
+        Sim { world, outputs: Sha1::new(), clients: 0 }
+    }
+
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Opens a connection to a node.
+    pub fn connect(&mut self, node: usize) -> Client {
+        self.clients += 1;
+        let addr = format!("127.0.0.1:{}", 50_000 + self.clients);
+        Client(self.world.open(node, addr, "127.0.0.1:6379".to_owned()))
+    }
+
+    /// Ends a connection.
+    pub fn disconnect(&mut self, client: Client) {
+        self.world.close(client.0);
+    }
+
+    /// Sends one command and gives the bytes that the client has received since: its reply, after messages that
+    /// came before. Nothing, if the command has to wait.
+    pub fn call(&mut self, client: Client, argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
+        let argv: Vec<&[u8]> = argv.iter().map(AsRef::as_ref).collect();
+        self.send(client, &argv);
+        self.received(client)
+    }
+
+    /// Sends one command and leaves the reply to be [received](Self::received). A client that waits ignores it.
+    pub fn send(&mut self, client: Client, argv: &[&[u8]]) {
+        if !self.world.is_ready(client.0) {
+            return;
+        }
+        self.world.request(client.0, argv);
+        let mut slices = 0;
+        while self.world.run_slice(client.0.node) {
+            slices += 1;
+            if slices >= SLICES_PER_CALL || self.world.is_busy(client.0.node) {
+                break;
+            }
+        }
+    }
+
+    /// Lets a script that is still running go on for a slice. False: none is.
+    pub fn run_slice(&mut self, node: usize) -> bool {
+        self.world.run_slice(node)
+    }
+
+    /// Sends bytes as they would come from a socket.
+    pub fn send_bytes(&mut self, client: Client, mut bytes: &[u8]) {
+        let mut parser = RequestParser::default();
+        loop {
+            match parser.parse(bytes, self.world.request_limits(client.0)) {
+                Ok(Some(len)) => {
+                    let args = parser.args(bytes);
+                    self.send(client, &args);
+                    bytes = &bytes[len..];
+                }
+                Ok(None) => return,
+                Err(error) => return self.world.protocol_error(client.0, &error),
+            }
+        }
+    }
+
+    /// Takes the bytes that were written to a client.
+    pub fn received(&mut self, client: Client) -> Vec<u8> {
+        let bytes = self.world.output(client.0).map(std::mem::take).unwrap_or_default();
+        self.outputs.update(client.0.session.number.to_le_bytes());
+        self.outputs.update(&bytes);
+        bytes
+    }
+
+    /// Whether a client waits: blocked, or held back.
+    pub fn is_waiting(&self, client: Client) -> bool {
+        !self.world.is_ready(client.0)
+    }
+
+    /// Whether the server has ended the connection.
+    pub fn is_closed(&self, client: Client) -> bool {
+        self.world.is_closing(client.0)
+    }
+
+    /// Moves the clock; every timer on the way fires at its own instant. Returns how many did.
+    pub fn advance(&mut self, ms: u64) -> u64 {
+        self.world.advance(ms)
+    }
+
+    /// A hash over everything that was received so far and the state of all nodes.
+    pub fn digest(&self) -> String {
+        let outputs: String =
+            self.outputs.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{outputs}-{}", self.world.digest())
+    }
+}

@@ -1,0 +1,222 @@
+//! Databases: keys with their values and expiry, and the timers that remove them.
+
+use super::{Limits, SlabMap, Value};
+use crate::node::Timer;
+use crate::wheel::{TimerId, Wheel};
+
+/// The time an event sees. It stands still while one command, script or transaction runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Now {
+    /// Microseconds since the world began; never goes back.
+    pub mono_us: u64,
+    /// Unix time in ms minus the monotonic time in ms.
+    pub wall_offset_ms: i64,
+}
+
+impl Now {
+    pub fn mono_ms(self) -> u64 {
+        self.mono_us / 1000
+    }
+
+    /// Unix time in milliseconds: what keys expire by.
+    pub fn wall_ms(self) -> i64 {
+        (self.mono_us / 1000) as i64 + self.wall_offset_ms
+    }
+
+    /// Unix time in microseconds.
+    pub fn wall_us(self) -> i64 {
+        self.mono_us as i64 + self.wall_offset_ms * 1000
+    }
+}
+
+/// A key's value and what is known of it.
+pub struct Entry {
+    pub value: Value,
+    /// Unix time in ms at the end of which the key is gone; negative: never.
+    expires_at_ms: i64,
+    /// Fires at the end of the life of the key, or of the hash field that ends first.
+    timer: TimerId,
+    /// Monotonic time of the last use in seconds, for `OBJECT IDLETIME`.
+    pub used_at_s: u32,
+}
+
+const NEVER: i64 = -1;
+
+impl Entry {
+    fn new(value: Value, now: Now) -> Entry {
+        Entry {
+            value,
+            expires_at_ms: NEVER,
+            timer: TimerId::NONE,
+            used_at_s: (now.mono_us / 1_000_000) as u32,
+        }
+    }
+
+    /// When the key expires, as Unix time in ms.
+    pub fn expires_at_ms(&self) -> Option<i64> {
+        (self.expires_at_ms >= 0).then_some(self.expires_at_ms)
+    }
+
+    /// A key is alive to the end of the millisecond it expires at.
+    pub fn is_expired(&self, now: Now) -> bool {
+        self.expires_at_ms >= 0 && now.wall_ms() > self.expires_at_ms
+    }
+}
+
+/// One numbered database.
+#[derive(Default)]
+pub struct Db {
+    keys: SlabMap<Entry>,
+    /// How many keys have an expiry.
+    volatile: usize,
+}
+
+impl Db {
+    pub fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.keys.len() == 0
+    }
+
+    pub fn volatile(&self) -> usize {
+        self.volatile
+    }
+
+    /// The slot of a key, expired or not. Slots stay valid until their key is removed.
+    pub fn find(&self, key: &[u8]) -> Option<u32> {
+        self.keys.find(key)
+    }
+
+    pub fn key(&self, slot: u32) -> Option<&[u8]> {
+        self.keys.key(slot)
+    }
+
+    pub fn entry(&self, slot: u32) -> Option<&Entry> {
+        self.keys.value(slot)
+    }
+
+    pub fn entry_mut(&mut self, slot: u32) -> Option<&mut Entry> {
+        self.keys.value_mut(slot)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &[u8], &Entry)> {
+        self.keys.iter_slots()
+    }
+
+    /// See [`SlabMap::scan`].
+    pub fn scan(&self, cursor: u64, count: usize, visit: impl FnMut(&[u8], &Entry)) -> u64 {
+        self.keys.scan(cursor, count, visit)
+    }
+
+    pub fn random_slot(&self, draw: u64) -> Option<u32> {
+        self.keys.random(draw)
+    }
+}
+
+/// All databases of a node and the wheel that holds its timers.
+pub struct Store {
+    pub dbs: Vec<Db>,
+    pub timers: Wheel<Timer>,
+    /// The time of the event that is being handled.
+    pub now: Now,
+    pub limits: Limits,
+}
+
+impl Store {
+    pub fn new(databases: usize, now: Now, limits: Limits) -> Store {
+        let dbs = (0..databases).map(|_| Db::default()).collect();
+        Store { dbs, timers: Wheel::new(now.mono_ms()), now, limits }
+    }
+
+    /// Puts a value under a key that does not exist, without an expiry.
+    pub fn insert(&mut self, db: usize, key: &[u8], value: Value) -> u32 {
+        let (slot, _) = self.dbs[db].keys.insert(key, Entry::new(value, self.now));
+        self.rearm(db, slot);
+        slot
+    }
+
+    /// Replaces the value of a key and keeps its expiry.
+    pub fn replace(&mut self, db: usize, slot: u32, value: Value) {
+        if let Some(entry) = self.dbs[db].entry_mut(slot) {
+            entry.value = value;
+            self.rearm(db, slot);
+        }
+    }
+
+    pub fn remove(&mut self, db: usize, slot: u32) -> Option<Entry> {
+        let (_, entry) = self.dbs[db].keys.remove_slot(slot)?;
+        self.timers.cancel(entry.timer);
+        self.dbs[db].volatile -= (entry.expires_at_ms >= 0) as usize;
+        Some(entry)
+    }
+
+    /// Sets (Unix time in ms) or removes the expiry of a key.
+    pub fn set_expiry(&mut self, db: usize, slot: u32, expires_at_ms: Option<i64>) {
+        let Some(entry) = self.dbs[db].keys.value_mut(slot) else { return };
+        let had = entry.expires_at_ms >= 0;
+        entry.expires_at_ms = expires_at_ms.unwrap_or(NEVER);
+        self.dbs[db].volatile = self.dbs[db].volatile + expires_at_ms.is_some() as usize - had as usize;
+        self.rearm(db, slot);
+    }
+
+    /// Arms the timer of a key for what comes first: its own end or that of one of its hash fields.
+    /// To be called whenever a hash's field expiries changed.
+    pub fn rearm(&mut self, db: usize, slot: u32) {
+        let Some(entry) = self.dbs[db].keys.value_mut(slot) else { return };
+        let key_end = (entry.expires_at_ms >= 0).then_some(entry.expires_at_ms);
+        let field_end = match &entry.value {
+            Value::Hash(hash) => hash.next_expiry_ms(),
+            _ => None,
+        };
+        let end = match (key_end, field_end) {
+            (Some(key), Some(field)) => key.min(field),
+            (end, None) | (None, end) => match end {
+                Some(end) => end,
+                None => {
+                    if !entry.timer.is_none() {
+                        self.timers.cancel(entry.timer);
+                        entry.timer = TimerId::NONE;
+                    }
+                    return;
+                }
+            },
+        };
+        // Alive to the end of that millisecond, so the timer is due one later.
+        let due_ms = end.saturating_add(1).saturating_sub(self.now.wall_offset_ms).max(0) as u64;
+        if entry.timer.is_none() || !self.timers.rearm(entry.timer, due_ms) {
+            entry.timer = self.timers.arm(due_ms, Timer::Key { db: db as u32, slot });
+        }
+    }
+
+    /// The timer of a key has fired and is gone.
+    pub fn timer_fired(&mut self, db: usize, slot: u32) {
+        if let Some(entry) = self.dbs[db].entry_mut(slot) {
+            entry.timer = TimerId::NONE;
+        }
+    }
+
+    /// Removes all keys of a database.
+    pub fn clear(&mut self, db: usize) {
+        let emptied = std::mem::take(&mut self.dbs[db]);
+        for (_, _, entry) in emptied.keys.iter_slots() {
+            self.timers.cancel(entry.timer);
+        }
+    }
+
+    /// Exchanges the contents of two databases.
+    pub fn swap(&mut self, a: usize, b: usize) {
+        self.dbs.swap(a, b);
+        // Timers name their database.
+        for db in [a, b] {
+            let slots: Vec<u32> = self.dbs[db].iter().map(|(slot, _, _)| slot).collect();
+            for slot in slots {
+                if let Some(entry) = self.dbs[db].entry_mut(slot) {
+                    self.timers.cancel(std::mem::take(&mut entry.timer));
+                }
+                self.rearm(db, slot);
+            }
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! Hashes, with an expiry for each field that wants one.
+//!
+//! A small hash is one run of bytes, fields in the order they were added, as in Redis. Once a field of it gets an
+//! expiry it turns into a `listpackex`: fields ordered by expiry, those without one last. A large hash is a table in
+//! the order of its slots. No form turns back into a smaller one.
+//!
+//! Times are Unix milliseconds. A field is alive while `now_ms <= expires_at_ms`. Reading skips fields past their end; everything
+//! else, the length included, counts them until [`Hash::remove_expired`] takes them away, as Redis does.
+
+use std::collections::BTreeSet;
+
+use super::limits::Limits;
+use super::packed::Packed;
+use super::slab_map::{SlabMap, scale};
+use crate::version::Version;
+
+/// Stands for no expiry. It orders after every time, as such fields do.
+const NEVER: i64 = i64::MAX;
+
+/// A hash: from fields to values, both byte strings.
+#[derive(Clone)]
+pub struct Hash(Form);
+
+/// Only the smallest form is in place, so that a lock needs no allocation.
+#[derive(Clone)]
+enum Form {
+    /// Field, value, field, value, ….
+    Listpack(Packed),
+    Boxed(Box<Boxed>),
+}
+
+#[derive(Clone)]
+enum Boxed {
+    /// Field, value, expiry (eight bytes), field, …, by ascending expiry.
+    ListpackEx(Packed),
+    Table(Table),
+}
+
+#[derive(Clone, Default)]
+struct Table {
+    fields: SlabMap<Value>,
+    /// Expiry and slot of each field that has one.
+    expiries: BTreeSet<(i64, u32)>,
+}
+
+#[derive(Clone)]
+struct Value {
+    bytes: Box<[u8]>,
+    expires_at_ms: i64,
+}
+
+/// One field as iteration shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field<'a> {
+    pub name: &'a [u8],
+    pub value: &'a [u8],
+    /// Unix time in ms; `None` if the field does not expire.
+    pub expires_at_ms: Option<i64>,
+}
+
+impl Field<'_> {
+    pub fn is_expired(&self, now_ms: i64) -> bool {
+        self.expires_at_ms.is_some_and(|end_ms| now_ms > end_ms)
+    }
+}
+
+impl Default for Hash {
+    fn default() -> Self {
+        Hash(Form::Listpack(Packed::default()))
+    }
+}
+
+impl Hash {
+    pub fn new() -> Hash {
+        Hash::default()
+    }
+
+    pub fn encoding(&self) -> &'static str {
+        match &self.0 {
+            Form::Listpack(_) => "listpack",
+            Form::Boxed(boxed) => match **boxed {
+                Boxed::ListpackEx(_) => "listpackex",
+                Boxed::Table(_) => "hashtable",
+            },
+        }
+    }
+
+    /// Number of fields, those past their expiry included.
+    pub fn len(&self) -> usize {
+        match self.packed() {
+            Some((packed, stride)) => packed.count() / stride,
+            None => self.table().map_or(0, |table| table.fields.len()),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        match self.packed() {
+            Some((packed, _)) => packed.is_empty(),
+            None => self.table().is_none_or(|table| table.fields.is_empty()),
+        }
+    }
+
+    /// The small forms: the entries and how many of them make a field.
+    fn packed(&self) -> Option<(&Packed, usize)> {
+        match &self.0 {
+            Form::Listpack(packed) => Some((packed, 2)),
+            Form::Boxed(boxed) => match &**boxed {
+                Boxed::ListpackEx(packed) => Some((packed, 3)),
+                Boxed::Table(_) => None,
+            },
+        }
+    }
+
+    fn packed_mut(&mut self) -> Option<(&mut Packed, usize)> {
+        match &mut self.0 {
+            Form::Listpack(packed) => Some((packed, 2)),
+            Form::Boxed(boxed) => match &mut **boxed {
+                Boxed::ListpackEx(packed) => Some((packed, 3)),
+                Boxed::Table(_) => None,
+            },
+        }
+    }
+
+    fn table(&self) -> Option<&Table> {
+        match &self.0 {
+            Form::Boxed(boxed) => match &**boxed {
+                Boxed::Table(table) => Some(table),
+                Boxed::ListpackEx(_) => None,
+            },
+            Form::Listpack(_) => None,
+        }
+    }
+
+    fn table_mut(&mut self) -> Option<&mut Table> {
+        match &mut self.0 {
+            Form::Boxed(boxed) => match &mut **boxed {
+                Boxed::Table(table) => Some(table),
+                Boxed::ListpackEx(_) => None,
+            },
+            Form::Listpack(_) => None,
+        }
+    }
+
+    /// A field, even one past its expiry.
+    pub fn field(&self, name: &[u8]) -> Option<Field<'_>> {
+        match self.packed() {
+            Some((packed, stride)) => {
+                packed.find(name, stride).map(|position| field_at(packed, stride, position).0)
+            }
+            None => {
+                let fields = &self.table()?.fields;
+                fields.entry(fields.find(name)?).map(table_field)
+            }
+        }
+    }
+
+    /// The value of a field that is alive.
+    pub fn get(&self, name: &[u8], now_ms: i64) -> Option<&[u8]> {
+        self.field(name).filter(|field| !field.is_expired(now_ms)).map(|field| field.value)
+    }
+
+    pub fn contains(&self, name: &[u8], now_ms: i64) -> bool {
+        self.get(name, now_ms).is_some()
+    }
+
+    /// When a field ends: `None` if there is no such field, `Some(None)` if it has no expiry.
+    pub fn expiry(&self, name: &[u8]) -> Option<Option<i64>> {
+        self.field(name).map(|field| field.expires_at_ms)
+    }
+
+    /// The earliest expiry of all fields.
+    pub fn next_expiry_ms(&self) -> Option<i64> {
+        match &self.0 {
+            Form::Listpack(_) => None,
+            Form::Boxed(boxed) => match &**boxed {
+                Boxed::ListpackEx(packed) if packed.is_empty() => None,
+                Boxed::ListpackEx(packed) => field_at(packed, 3, 0).0.expires_at_ms,
+                Boxed::Table(table) => table.expiries.first().map(|&(expires_at_ms, _)| expires_at_ms),
+            },
+        }
+    }
+
+    /// All fields in order, those past their expiry included.
+    pub fn iter(&self) -> impl Iterator<Item = Field<'_>> {
+        let packed = self.packed().map(|(packed, stride)| {
+            let mut position = 0;
+            std::iter::from_fn(move || {
+                let (field, next) = (position < packed.end()).then(|| field_at(packed, stride, position))?;
+                position = next;
+                Some(field)
+            })
+        });
+        let table = self.table().map(|table| table.fields.iter().map(table_field));
+        packed.into_iter().flatten().chain(table.into_iter().flatten())
+    }
+
+    /// Visits the next fields of a scan, as [`SlabMap::scan`] does; a small hash is visited whole.
+    pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Field<'_>)) -> u64 {
+        match self.table() {
+            Some(table) => table.fields.scan(cursor, count, |name, value| visit(table_field((name, value)))),
+            None => {
+                self.iter().for_each(visit);
+                0
+            }
+        }
+    }
+
+    /// A field chosen by a random number, perhaps one past its expiry.
+    pub fn random(&self, draw: u64) -> Option<Field<'_>> {
+        match self.table() {
+            Some(table) => table.fields.entry(table.fields.random(draw)?).map(table_field),
+            None => self.iter().nth(scale(draw, self.len())),
+        }
+    }
+
+    /// Tells how many fields (repeated names included) one command is about to set.
+    /// Since 7.2, more than a small hash may have turn it into a table at once.
+    pub fn expect(&mut self, fields: usize, limits: &Limits) {
+        if limits.version >= Version::V7_2 && fields > limits.hash_max_listpack_entries {
+            self.become_table();
+        }
+    }
+
+    /// Sets a field and takes away its expiry. Returns whether the field is new.
+    pub fn set(&mut self, name: &[u8], value: &[u8], limits: &Limits) -> bool {
+        let is_new = self.set_keeping_expiry(name, value, limits);
+        if !is_new {
+            self.set_expiry(name, None);
+        }
+        is_new
+    }
+
+    /// Sets a field and keeps its expiry, as `HINCRBY` does. Returns whether the field is new.
+    pub fn set_keeping_expiry(&mut self, name: &[u8], value: &[u8], limits: &Limits) -> bool {
+        if name.len().max(value.len()) > limits.hash_max_listpack_value {
+            self.become_table();
+        }
+        let Some((packed, stride)) = self.packed_mut() else { return self.set_in_table(name, value) };
+        if let Some(position) = packed.find(name, stride) {
+            let start = packed.skip(position, 1);
+            packed.replace(start..packed.skip(start, 1), &[value]);
+            return false;
+        }
+        packed.append(&[name, value, &NEVER.to_le_bytes()][..stride]);
+        if self.len() > limits.hash_max_listpack_entries {
+            self.become_table();
+        }
+        true
+    }
+
+    fn set_in_table(&mut self, name: &[u8], value: &[u8]) -> bool {
+        let Some(table) = self.table_mut() else { return false };
+        if let Some(old) = table.fields.get_mut(name) {
+            old.bytes = value.into();
+            return false;
+        }
+        table.fields.insert(name, Value { bytes: value.into(), expires_at_ms: NEVER });
+        true
+    }
+
+    /// Removes a field. Returns whether it was there, be it past its expiry.
+    pub fn remove(&mut self, name: &[u8]) -> bool {
+        if let Some((packed, stride)) = self.packed_mut() {
+            let position = packed.find(name, stride);
+            if let Some(position) = position {
+                packed.remove(position, stride);
+            }
+            return position.is_some();
+        }
+        let Some(table) = self.table_mut() else { return false };
+        let Some(slot) = table.fields.find(name) else { return false };
+        let Some((_, value)) = table.fields.remove_slot(slot) else { return false };
+        table.expiries.remove(&(value.expires_at_ms, slot));
+        true
+    }
+
+    /// Sets or takes away the expiry of a field (Unix time in ms, less than `i64::MAX`). Returns whether there is such a field.
+    ///
+    /// A small hash becomes a `listpackex` when it gets its first expiry.
+    pub fn set_expiry(&mut self, name: &[u8], expires_at_ms: Option<i64>) -> bool {
+        let Some(old) = self.expiry(name) else { return false };
+        if old.is_none() && expires_at_ms.is_none() {
+            return true;
+        }
+        self.become_extended();
+        if let Some((packed, _)) = self.packed_mut() {
+            set_packed_expiry(packed, name, expires_at_ms.unwrap_or(NEVER));
+        } else if let Some(table) = self.table_mut() {
+            table.set_expiry(name, expires_at_ms.unwrap_or(NEVER));
+        }
+        true
+    }
+
+    /// Prepares a small hash for expiries, as the commands that set one do even where they then set none.
+    pub fn become_extended(&mut self) {
+        if let Form::Listpack(packed) = &self.0 {
+            let mut extended = Packed::default();
+            let entries: Vec<&[u8]> = packed.iter().collect();
+            let never = NEVER.to_le_bytes();
+            let entries: Vec<&[u8]> =
+                entries.chunks(2).flat_map(|pair| [pair[0], pair[1], never.as_slice()]).collect();
+            extended.append(&entries);
+            self.0 = Form::Boxed(Box::new(Boxed::ListpackEx(extended)));
+        }
+    }
+
+    /// Removes the fields past their expiry and returns their names, earliest first.
+    pub fn remove_expired(&mut self, now_ms: i64) -> Vec<Box<[u8]>> {
+        let mut names = Vec::new();
+        while self.next_expiry_ms().is_some_and(|end_ms| now_ms > end_ms) {
+            let name: Box<[u8]> = match self.table() {
+                Some(table) => {
+                    let first = table.expiries.first();
+                    first.and_then(|&(_, slot)| table.fields.key(slot)).unwrap_or_default().into()
+                }
+                None => self.iter().next().map(|field| field.name.into()).unwrap_or_default(),
+            };
+            if !self.remove(&name) {
+                break;
+            }
+            names.push(name);
+        }
+        names
+    }
+
+    fn become_table(&mut self) {
+        if self.table().is_some() {
+            return;
+        }
+        let mut table = Table::default();
+        for field in self.iter() {
+            table.fields.insert(field.name, Value { bytes: field.value.into(), expires_at_ms: NEVER });
+            if let Some(expires_at_ms) = field.expires_at_ms {
+                table.set_expiry(field.name, expires_at_ms);
+            }
+        }
+        self.0 = Form::Boxed(Box::new(Boxed::Table(table)));
+    }
+}
+
+impl Table {
+    fn set_expiry(&mut self, name: &[u8], expires_at_ms: i64) {
+        let Some(slot) = self.fields.find(name) else { return };
+        let Some(value) = self.fields.value_mut(slot) else { return };
+        let old = std::mem::replace(&mut value.expires_at_ms, expires_at_ms);
+        self.expiries.remove(&(old, slot));
+        if expires_at_ms != NEVER {
+            self.expiries.insert((expires_at_ms, slot));
+        }
+    }
+}
+
+fn table_field<'a>((name, value): (&'a [u8], &'a Value)) -> Field<'a> {
+    Field { name, value: &value.bytes, expires_at_ms: some_time(value.expires_at_ms) }
+}
+
+fn some_time(expires_at_ms: i64) -> Option<i64> {
+    (expires_at_ms != NEVER).then_some(expires_at_ms)
+}
+
+/// The field that starts at `position`, and where the next one does.
+fn field_at(packed: &Packed, stride: usize, position: usize) -> (Field<'_>, usize) {
+    let (name, value_at) = packed.at(position);
+    let (value, next) = packed.at(value_at);
+    if stride == 2 {
+        return (Field { name, value, expires_at_ms: None }, next);
+    }
+    let (expiry, next) = packed.at(next);
+    let expires_at_ms = expiry.try_into().map_or(NEVER, i64::from_le_bytes);
+    (Field { name, value, expires_at_ms: some_time(expires_at_ms) }, next)
+}
+
+/// Moves a field to the place of its new expiry: before those that end at the same time or later, or at the very end.
+fn set_packed_expiry(packed: &mut Packed, name: &[u8], expires_at_ms: i64) {
+    let Some(position) = packed.find(name, 3) else { return };
+    let (field, _) = field_at(packed, 3, position);
+    let (name, value): (Box<[u8]>, Box<[u8]>) = (field.name.into(), field.value.into());
+    packed.remove(position, 3);
+    let mut place = 0;
+    while place < packed.end() {
+        let (other, next) = field_at(packed, 3, place);
+        if other.expires_at_ms.unwrap_or(NEVER) >= expires_at_ms && expires_at_ms != NEVER {
+            break;
+        }
+        place = next;
+    }
+    packed.replace(place..place, &[&name, &value, &expires_at_ms.to_le_bytes()]);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! The settings that decide which encoding a value has.
+
+use crate::version::Version;
+
+/// Thresholds between small and large encodings, named as the settings of `redis.conf`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Some rules changed between releases without a setting of their own.
+    pub version: Version,
+    /// Fields of a hash.
+    pub hash_max_listpack_entries: usize,
+    /// Bytes of a field or its value.
+    pub hash_max_listpack_value: usize,
+    /// Integers of a set.
+    pub set_max_intset_entries: usize,
+    /// Members of a set; before 7.2 sets have no listpack form, and the setting does not exist.
+    pub set_max_listpack_entries: usize,
+    /// Bytes of a member of a set.
+    pub set_max_listpack_value: usize,
+    /// Members of a sorted set.
+    pub zset_max_listpack_entries: usize,
+    /// Bytes of a member of a sorted set.
+    pub zset_max_listpack_value: usize,
+    /// Elements of one node of a list; −1 … −5 stand for 4, 8, 16, 32, 64 KiB.
+    pub list_max_listpack_size: i32,
+}
+
+impl Limits {
+    /// The defaults of a release.
+    pub fn for_version(version: Version) -> Limits {
+        Limits {
+            version,
+            hash_max_listpack_entries: 512,
+            hash_max_listpack_value: 64,
+            set_max_intset_entries: 512,
+            set_max_listpack_entries: if version >= Version::V7_2 { 128 } else { 0 },
+            set_max_listpack_value: 64,
+            zset_max_listpack_entries: 128,
+            zset_max_listpack_value: 64,
+            list_max_listpack_size: -2,
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Lists: byte strings in nodes of bounded size.
+//!
+//! What a client sees of Redis's list nodes is `OBJECT ENCODING`: since 7.2 a list is a `listpack` until it outgrows one
+//! node, and becomes one again when it has shrunk to half a node, provided that it stands in one node by then. Whether it does
+//! depends on how nodes split and merge, so [`quicklist`] follows those rules, with the sizes that the elements would
+//! have in Redis ([`node`]).
+
+mod node;
+mod quicklist;
+
+use std::collections::VecDeque;
+
+use self::node::Node;
+use super::limits::Limits;
+use crate::version::Version;
+
+/// One element.
+pub type Element = Box<[u8]>;
+
+/// The two ends of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Head,
+    Tail,
+}
+
+/// A list of byte strings.
+#[derive(Clone)]
+pub struct List {
+    /// No node is empty. A listpack has one node, or none when it is empty.
+    nodes: VecDeque<Node>,
+    len: usize,
+    is_quicklist: bool,
+}
+
+impl List {
+    /// An empty list: a listpack since 7.2, a quicklist before.
+    pub fn new(limits: &Limits) -> List {
+        List { nodes: VecDeque::new(), len: 0, is_quicklist: limits.version < Version::V7_2 }
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub fn encoding(&self) -> &'static str {
+        if self.is_quicklist { "quicklist" } else { "listpack" }
+    }
+
+    /// To be told what a command is about to add, before it adds any: a listpack that would outgrow a node becomes a quicklist.
+    pub fn prepare<'a>(&mut self, elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) {
+        let (mut bytes, mut count) =
+            (self.nodes.front().map_or(node::EMPTY_BYTES, |node| node.bytes), self.len);
+        for element in elements {
+            bytes += element.len();
+            count += 1;
+        }
+        if !self.is_quicklist && quicklist::exceeds(limits, bytes, count) {
+            self.is_quicklist = true;
+        }
+    }
+
+    /// To be called at the end of a command that removed elements: a quicklist of one node that is no more than half full
+    /// becomes a listpack again.
+    pub fn shrink(&mut self, limits: &Limits) {
+        if limits.version < Version::V7_2 || !self.is_quicklist {
+            return;
+        }
+        if self.nodes.len() == 1 && quicklist::is_half_full_at_most(limits, &self.nodes[0]) {
+            self.is_quicklist = false;
+        }
+    }
+
+    /// Adds an element at an end. See [`prepare`](Self::prepare).
+    pub fn push(&mut self, end: End, element: &[u8], limits: &Limits) {
+        self.len += 1;
+        if self.is_quicklist {
+            quicklist::push(&mut self.nodes, end, element, limits);
+            return;
+        }
+        if self.nodes.is_empty() {
+            self.nodes.push_back(Node::default());
+        }
+        if let Some(node) = self.nodes.front_mut() {
+            let offset = if end == End::Head { 0 } else { node.len() };
+            node.insert(offset, element);
+        }
+    }
+
+    /// Takes an element from an end. See [`shrink`](Self::shrink).
+    pub fn pop(&mut self, end: End) -> Option<Element> {
+        let node_at = if end == End::Head { 0 } else { self.nodes.len().checked_sub(1)? };
+        let node = self.nodes.get(node_at)?;
+        let offset = if end == End::Head { 0 } else { node.len() - 1 };
+        Some(self.remove_at(node_at, offset))
+    }
+
+    pub fn get(&self, index: usize) -> Option<&[u8]> {
+        let (node_at, offset) = self.locate(index)?;
+        self.nodes[node_at].get(offset)
+    }
+
+    /// Replaces the element at `index`; false if there is none. See [`prepare`](Self::prepare) and [`shrink`](Self::shrink).
+    pub fn set(&mut self, index: usize, element: &[u8], limits: &Limits) -> bool {
+        let Some((node_at, offset)) = self.locate(index) else { return false };
+        if self.is_quicklist {
+            quicklist::replace(&mut self.nodes, node_at, offset, element, limits);
+        } else {
+            self.nodes[node_at].replace(offset, element);
+        }
+        true
+    }
+
+    /// Puts an element before or after the first one that equals `pivot`; false if there is none.
+    pub fn insert(&mut self, pivot: &[u8], after: bool, element: &[u8], limits: &Limits) -> bool {
+        let Some(index) = self.iter().position(|other| other == pivot) else { return false };
+        let Some((node_at, offset)) = self.locate(index) else { return false };
+        self.len += 1;
+        if self.is_quicklist {
+            quicklist::insert(&mut self.nodes, node_at, offset, after, element, limits);
+        } else {
+            self.nodes[node_at].insert(offset + after as usize, element);
+        }
+        true
+    }
+
+    /// Removes elements equal to `element`: the first `limit` from the head, or from the tail. Returns how many.
+    pub fn remove(&mut self, element: &[u8], from: End, limit: usize) -> usize {
+        let mut doomed: Vec<usize> = match from {
+            End::Head => self.positions(element).take(limit).collect(),
+            End::Tail => {
+                let mut all: Vec<usize> = self.positions(element).collect();
+                all.drain(..all.len().saturating_sub(limit));
+                all
+            }
+        };
+        doomed.reverse();
+        for &index in &doomed {
+            if let Some((node_at, offset)) = self.locate(index) {
+                self.remove_at(node_at, offset);
+            }
+        }
+        doomed.len()
+    }
+
+    fn positions(&self, element: &[u8]) -> impl Iterator<Item = usize> {
+        self.iter().enumerate().filter(move |(_, other)| *other == element).map(|(index, _)| index)
+    }
+
+    /// Keeps `count` elements from `start` on, and removes all others.
+    pub fn trim(&mut self, start: usize, count: usize) {
+        let front = start.min(self.len);
+        let back = self.len - front - count.min(self.len - front);
+        self.cut(End::Head, front);
+        self.cut(End::Tail, back);
+    }
+
+    /// Removes `count` elements from an end, whole nodes at once where it can.
+    fn cut(&mut self, end: End, mut count: usize) {
+        self.len -= count;
+        while count > 0 {
+            let node = if end == End::Head { self.nodes.front_mut() } else { self.nodes.back_mut() };
+            let Some(node) = node else { return };
+            if node.len() > count {
+                node.cut(end, count);
+                return;
+            }
+            count -= node.len();
+            if end == End::Head {
+                self.nodes.pop_front()
+            } else {
+                self.nodes.pop_back()
+            };
+        }
+    }
+
+    /// All elements from head to tail.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
+        self.nodes.iter().flat_map(Node::iter)
+    }
+
+    /// The elements from `start` on, towards the tail.
+    pub fn iter_from(&self, start: usize) -> impl Iterator<Item = &[u8]> {
+        let (node_at, offset) = self.locate(start).unwrap_or((self.nodes.len(), 0));
+        self.nodes.range(node_at..).flat_map(Node::iter).skip(offset)
+    }
+
+    /// The elements from `start` on, towards the head.
+    pub fn iter_back_from(&self, start: usize) -> impl Iterator<Item = &[u8]> {
+        let (nodes, skipped) = match self.locate(start) {
+            Some((node_at, offset)) => (node_at + 1, self.nodes[node_at].len() - 1 - offset),
+            None => (0, 0),
+        };
+        self.nodes.range(..nodes).flat_map(Node::iter).rev().skip(skipped)
+    }
+
+    /// Which node an index falls into, and where in it; from the nearer end.
+    fn locate(&self, index: usize) -> Option<(usize, usize)> {
+        if index >= self.len {
+            return None;
+        }
+        if index < self.len / 2 {
+            let mut left = index;
+            for (node_at, node) in self.nodes.iter().enumerate() {
+                if left < node.len() {
+                    return Some((node_at, left));
+                }
+                left -= node.len();
+            }
+        } else {
+            let mut end = self.len;
+            for (node_at, node) in self.nodes.iter().enumerate().rev() {
+                end -= node.len();
+                if index >= end {
+                    return Some((node_at, index - end));
+                }
+            }
+        }
+        None
+    }
+
+    fn remove_at(&mut self, node_at: usize, offset: usize) -> Element {
+        self.len -= 1;
+        let element = self.nodes[node_at].remove(offset);
+        if self.nodes[node_at].is_empty() {
+            self.nodes.remove(node_at);
+        }
+        element
+    }
+}
+
+#[cfg(test)]
+mod tests;

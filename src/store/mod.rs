@@ -1,0 +1,22 @@
+//! What a node keeps: databases, value types and the encodings that `OBJECT ENCODING` reports.
+
+pub mod db;
+pub mod hash;
+pub mod limits;
+pub mod list;
+mod packed;
+pub mod set;
+pub mod slab_map;
+pub mod sorted_set;
+pub mod string;
+pub mod value;
+
+pub use db::{Db, Entry, Now, Store};
+pub use hash::Hash;
+pub use limits::Limits;
+pub use list::List;
+pub use set::Set;
+pub use slab_map::SlabMap;
+pub use sorted_set::SortedSet;
+pub use string::StringValue;
+pub use value::{Kind, Value};

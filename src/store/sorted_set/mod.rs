@@ -1,0 +1,329 @@
+//! Sorted sets: members by score, and by their bytes where scores are equal.
+//!
+//! A small set is a sorted vector. A large one is a map from members to scores, and a [`tree`] that holds the map's slots
+//! in order. Both answer the same two questions, from which all else follows: how many members stand before a bound, and which
+//! members stand at these ranks. Scores are never NaN.
+
+mod tree;
+
+use std::ops::Range;
+
+use self::tree::Tree;
+use super::limits::Limits;
+use super::slab_map::{SlabMap, scale};
+use crate::version::Version;
+
+/// A set of byte strings ordered by a score of each. Boxed, so that it does not make the keys of locks larger.
+#[derive(Clone)]
+pub struct SortedSet(Box<Form>);
+
+#[derive(Clone)]
+enum Form {
+    Listpack(Vec<(Box<[u8]>, f64)>),
+    Skiplist(Large),
+}
+
+#[derive(Clone, Default)]
+struct Large {
+    scores: SlabMap<f64>,
+    order: Tree,
+}
+
+/// An end of a range of scores.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ScoreBound {
+    Inclusive(f64),
+    Exclusive(f64),
+}
+
+/// An end of a range of members by their bytes (`-`, `+`, `[member`, `(member`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LexBound<'a> {
+    Lowest,
+    Highest,
+    Inclusive(&'a [u8]),
+    Exclusive(&'a [u8]),
+}
+
+impl ScoreBound {
+    /// Whether a score lies below a range that begins here.
+    fn is_above(self, score: f64) -> bool {
+        match self {
+            ScoreBound::Inclusive(bound) => score < bound,
+            ScoreBound::Exclusive(bound) => score <= bound,
+        }
+    }
+
+    /// Whether a range that ends here reaches a score.
+    fn reaches(self, score: f64) -> bool {
+        match self {
+            ScoreBound::Inclusive(bound) => score <= bound,
+            ScoreBound::Exclusive(bound) => score < bound,
+        }
+    }
+}
+
+impl LexBound<'_> {
+    fn is_above(self, member: &[u8]) -> bool {
+        match self {
+            LexBound::Lowest => false,
+            LexBound::Highest => true,
+            LexBound::Inclusive(bound) => member < bound,
+            LexBound::Exclusive(bound) => member <= bound,
+        }
+    }
+
+    fn reaches(self, member: &[u8]) -> bool {
+        match self {
+            LexBound::Lowest => false,
+            LexBound::Highest => true,
+            LexBound::Inclusive(bound) => member <= bound,
+            LexBound::Exclusive(bound) => member < bound,
+        }
+    }
+}
+
+impl SortedSet {
+    /// An empty set for `members` members (repeated ones included) of up to `longest` bytes.
+    pub fn for_members(members: usize, longest: usize, limits: &Limits) -> SortedSet {
+        let mut set = SortedSet(Box::new(Form::Listpack(Vec::new())));
+        if limits.zset_max_listpack_entries == 0 || longest > limits.zset_max_listpack_value {
+            set.become_skiplist();
+        }
+        set.expect(members, longest, limits);
+        set
+    }
+
+    /// An empty large set, as set operations begin with.
+    pub fn skiplist() -> SortedSet {
+        SortedSet(Box::new(Form::Skiplist(Large::default())))
+    }
+
+    /// Tells how many members (repeated ones included) of up to `longest` bytes one command is about to add.
+    /// Since 7.2, more or longer ones than a small set may have make it a skiplist at once.
+    pub fn expect(&mut self, members: usize, longest: usize, limits: &Limits) {
+        let is_too_large =
+            members > limits.zset_max_listpack_entries || longest > limits.zset_max_listpack_value;
+        if limits.version >= Version::V7_2 && is_too_large {
+            self.become_skiplist();
+        }
+    }
+
+    pub fn encoding(&self) -> &'static str {
+        match *self.0 {
+            Form::Listpack(_) => "listpack",
+            Form::Skiplist(_) => "skiplist",
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        match &*self.0 {
+            Form::Listpack(entries) => entries.len(),
+            Form::Skiplist(large) => large.scores.len(),
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub fn score(&self, member: &[u8]) -> Option<f64> {
+        match &*self.0 {
+            Form::Listpack(entries) => {
+                entries.iter().find(|(other, _)| **other == *member).map(|&(_, score)| score)
+            }
+            Form::Skiplist(large) => large.scores.get(member).copied(),
+        }
+    }
+
+    /// The rank of a member, from 0 for the lowest score.
+    pub fn rank(&self, member: &[u8]) -> Option<usize> {
+        match &*self.0 {
+            Form::Listpack(entries) => entries.iter().position(|(other, _)| **other == *member),
+            Form::Skiplist(_) => self.score(member).map(|score| self.place(member, score)),
+        }
+    }
+
+    /// The rank that an entry has, or would have.
+    fn place(&self, member: &[u8], score: f64) -> usize {
+        self.partition_point(|other, other_score| (other_score, other) < (score, member))
+    }
+
+    /// Adds a member or changes its score. Returns its score until now.
+    pub fn add(&mut self, member: &[u8], score: f64, limits: &Limits) -> Option<f64> {
+        let old = self.score(member);
+        if old == Some(score) {
+            return old;
+        }
+        if let Some(old) = old {
+            // A large set keeps the member in its slot, so that scans do not miss it.
+            let rank = self.place(member, old);
+            match &mut *self.0 {
+                Form::Listpack(entries) => drop(entries.remove(rank)),
+                Form::Skiplist(large) => drop(large.order.remove(rank..rank + 1)),
+            }
+        } else if self.len() >= limits.zset_max_listpack_entries
+            || member.len() > limits.zset_max_listpack_value
+        {
+            self.become_skiplist();
+        }
+        let rank = self.place(member, score);
+        match &mut *self.0 {
+            // A listpack holds whole scores as integers, which know no negative zero.
+            Form::Listpack(entries) => entries.insert(rank, (member.into(), score + 0.0)),
+            Form::Skiplist(large) => {
+                let (slot, _) = large.scores.insert(member, score);
+                large.order.insert(rank, slot);
+            }
+        }
+        old
+    }
+
+    /// Removes a member and returns its score.
+    pub fn remove(&mut self, member: &[u8]) -> Option<f64> {
+        let rank = self.rank(member)?;
+        self.take(rank).map(|(_, score)| score)
+    }
+
+    /// Removes the entry at a rank.
+    fn take(&mut self, rank: usize) -> Option<(Box<[u8]>, f64)> {
+        match &mut *self.0 {
+            Form::Listpack(entries) => (rank < entries.len()).then(|| entries.remove(rank)),
+            Form::Skiplist(large) => {
+                let slot = *large.order.remove(rank..rank + 1).first()?;
+                let (member, score) = large.scores.remove_slot(slot)?;
+                Some((member.as_slice().into(), score))
+            }
+        }
+    }
+
+    pub fn pop_min(&mut self) -> Option<(Box<[u8]>, f64)> {
+        self.take(0)
+    }
+
+    pub fn pop_max(&mut self) -> Option<(Box<[u8]>, f64)> {
+        self.take(self.len().checked_sub(1)?)
+    }
+
+    /// Removes the entries at these ranks. Returns how many there were.
+    pub fn remove_ranks(&mut self, ranks: Range<usize>) -> usize {
+        let ranks = ranks.start.min(self.len())..ranks.end.min(self.len());
+        if ranks.is_empty() {
+            return 0;
+        }
+        match &mut *self.0 {
+            Form::Listpack(entries) => drop(entries.drain(ranks.clone())),
+            Form::Skiplist(large) => {
+                for slot in large.order.remove(ranks.clone()) {
+                    large.scores.remove_slot(slot);
+                }
+            }
+        }
+        ranks.len()
+    }
+
+    /// The number of entries before the first for which `is_before(member, score)` is false.
+    fn partition_point(&self, is_before: impl Fn(&[u8], f64) -> bool) -> usize {
+        match &*self.0 {
+            Form::Listpack(entries) => entries.partition_point(|(member, score)| is_before(member, *score)),
+            Form::Skiplist(large) => large.order.partition_point(|slot| {
+                large.scores.entry(slot).is_some_and(|(member, &score)| is_before(member, score))
+            }),
+        }
+    }
+
+    /// The ranks of the entries with a score between two bounds.
+    pub fn ranks_by_score(&self, min: ScoreBound, max: ScoreBound) -> Range<usize> {
+        let start = self.partition_point(|_, score| min.is_above(score));
+        let end = self.partition_point(|_, score| max.reaches(score));
+        start..end.max(start)
+    }
+
+    /// The ranks of the members between two bounds, in a set whose scores are all equal. In any other the result is some
+    /// range, as in Redis.
+    pub fn ranks_by_lex(&self, min: LexBound<'_>, max: LexBound<'_>) -> Range<usize> {
+        let start = self.partition_point(|member, _| min.is_above(member));
+        let end = self.partition_point(|member, _| max.reaches(member));
+        start..end.max(start)
+    }
+
+    /// The members and scores from `rank` on, by rising rank.
+    pub fn iter_from(&self, rank: usize) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
+        match &*self.0 {
+            Form::Listpack(entries) => Box::new(entries.iter().skip(rank).map(entry)),
+            Form::Skiplist(large) => Box::new(large.order.walk(rank).filter_map(|slot| large.entry(slot))),
+        }
+    }
+
+    /// The members and scores from `rank` on, by falling rank.
+    pub fn iter_back_from(&self, rank: usize) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
+        match &*self.0 {
+            Form::Listpack(entries) => {
+                Box::new(entries.get(..=rank).unwrap_or_default().iter().rev().map(entry))
+            }
+            Form::Skiplist(large) => {
+                Box::new(large.order.walk_back(rank).filter_map(|slot| large.entry(slot)))
+            }
+        }
+    }
+
+    pub fn iter(&self) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
+        self.iter_from(0)
+    }
+
+    pub fn get(&self, rank: usize) -> Option<(&[u8], f64)> {
+        self.iter_from(rank).next()
+    }
+
+    /// An entry chosen by a random number.
+    pub fn random(&self, draw: u64) -> Option<(&[u8], f64)> {
+        self.get(scale(draw, self.len()))
+    }
+
+    /// Visits the next entries of a scan, as [`SlabMap::scan`] does; a small set is visited whole.
+    pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&[u8], f64)) -> u64 {
+        match &*self.0 {
+            Form::Skiplist(large) => large.scores.scan(cursor, count, |member, &score| visit(member, score)),
+            Form::Listpack(entries) => {
+                entries.iter().map(entry).for_each(|(member, score)| visit(member, score));
+                0
+            }
+        }
+    }
+
+    /// Makes a set that is small enough a listpack. The results of set operations end so.
+    pub fn become_listpack_if_possible(&mut self, limits: &Limits) {
+        if self.encoding() == "listpack"
+            || self.len() > limits.zset_max_listpack_entries
+            || self.iter().any(|(member, _)| member.len() > limits.zset_max_listpack_value)
+        {
+            return;
+        }
+        let entries = self.iter().map(|(member, score)| (member.into(), score + 0.0)).collect();
+        *self.0 = Form::Listpack(entries);
+    }
+
+    /// Makes a set large, whatever its size, as SORT does.
+    pub fn become_skiplist(&mut self) {
+        let Form::Listpack(entries) = &*self.0 else { return };
+        let mut large = Large::default();
+        for (rank, (member, score)) in entries.iter().enumerate() {
+            let (slot, _) = large.scores.insert(member, *score);
+            large.order.insert(rank, slot);
+        }
+        *self.0 = Form::Skiplist(large);
+    }
+}
+
+impl Large {
+    fn entry(&self, slot: u32) -> Option<(&[u8], f64)> {
+        self.scores.entry(slot).map(|(member, &score)| (member, score))
+    }
+}
+
+fn entry((member, score): &(Box<[u8]>, f64)) -> (&[u8], f64) {
+    (member, *score)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,107 @@
+//! Strings: an integer, a short text or a buffer.
+
+use crate::num::parse_i64;
+
+/// Bytes up to which Redis keeps a string in one allocation with its header.
+const EMBSTR_MAX: usize = 44;
+
+/// The value of a string key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StringValue {
+    Int(i64),
+    Embstr(Box<[u8]>),
+    Raw(Vec<u8>),
+}
+
+impl StringValue {
+    /// What `SET` stores: canonical integers as such.
+    pub fn new(bytes: &[u8]) -> StringValue {
+        match parse_i64(bytes) {
+            Some(number) => StringValue::Int(number),
+            None => StringValue::text(bytes),
+        }
+    }
+
+    /// A string that stays a text even where it reads as an integer, such as the result of `INCRBYFLOAT`.
+    pub fn text(bytes: &[u8]) -> StringValue {
+        if bytes.len() <= EMBSTR_MAX {
+            StringValue::Embstr(bytes.into())
+        } else {
+            StringValue::Raw(bytes.into())
+        }
+    }
+
+    pub fn encoding(&self) -> &'static str {
+        match self {
+            StringValue::Int(_) => "int",
+            StringValue::Embstr(_) => "embstr",
+            StringValue::Raw(_) => "raw",
+        }
+    }
+
+    /// The bytes; `digits` is where those of an integer are written.
+    pub fn bytes<'a>(&'a self, digits: &'a mut itoa::Buffer) -> &'a [u8] {
+        match self {
+            StringValue::Int(number) => digits.format(*number).as_bytes(),
+            StringValue::Embstr(bytes) => bytes,
+            StringValue::Raw(bytes) => bytes,
+        }
+    }
+
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.bytes(&mut itoa::Buffer::new()).to_vec()
+    }
+
+    /// Length in bytes.
+    pub fn len(&self) -> usize {
+        self.bytes(&mut itoa::Buffer::new()).len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The integer that the string reads as, if any.
+    pub fn as_i64(&self) -> Option<i64> {
+        match self {
+            StringValue::Int(number) => Some(*number),
+            StringValue::Embstr(bytes) => parse_i64(bytes),
+            StringValue::Raw(bytes) => parse_i64(bytes),
+        }
+    }
+
+    /// The bytes for change in place, as `APPEND`, `SETRANGE` and `SETBIT` do it. The string is `raw` from then on.
+    pub fn make_raw(&mut self) -> &mut Vec<u8> {
+        if !matches!(self, StringValue::Raw(_)) {
+            *self = StringValue::Raw(self.to_vec());
+        }
+        match self {
+            StringValue::Raw(bytes) => bytes,
+            StringValue::Int(_) | StringValue::Embstr(_) => unreachable!("the string has just become raw"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn encodings_follow_the_bytes() {
+        let encoding = |bytes: &[u8]| StringValue::new(bytes).encoding();
+        assert_eq!(encoding(b"-9223372036854775808"), "int");
+        assert_eq!(encoding(b"9223372036854775808"), "embstr");
+        assert_eq!(encoding(b"01"), "embstr");
+        assert_eq!(encoding(b""), "embstr");
+        assert_eq!(encoding(&[b'x'; 44]), "embstr");
+        assert_eq!(encoding(&[b'x'; 45]), "raw");
+        assert_eq!(StringValue::text(b"5").encoding(), "embstr");
+    }
+
+    #[test]
+    fn a_changed_string_is_raw_and_still_reads_as_an_integer() {
+        let mut value = StringValue::new(b"12");
+        value.make_raw().extend_from_slice(b"3");
+        assert_eq!((value.encoding(), value.as_i64(), value.to_vec()), ("raw", Some(123), b"123".to_vec()));
+    }
+}

@@ -1,0 +1,123 @@
+//! What a key can hold.
+
+use super::{Hash, Limits, List, Now, Set, SortedSet, StringValue};
+
+/// A value of one of Redis's types.
+#[derive(Clone)]
+pub enum Value {
+    String(StringValue),
+    List(List),
+    Set(Set),
+    SortedSet(SortedSet),
+    Hash(Hash),
+}
+
+impl Value {
+    /// The name that TYPE gives.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Value::String(_) => "string",
+            Value::List(_) => "list",
+            Value::Set(_) => "set",
+            Value::SortedSet(_) => "zset",
+            Value::Hash(_) => "hash",
+        }
+    }
+
+    /// The name that OBJECT ENCODING gives.
+    pub fn encoding(&self) -> &'static str {
+        match self {
+            Value::String(value) => value.encoding(),
+            Value::List(value) => value.encoding(),
+            Value::Set(value) => value.encoding(),
+            Value::SortedSet(value) => value.encoding(),
+            Value::Hash(value) => value.encoding(),
+        }
+    }
+
+    /// An estimate, for MEMORY USAGE and INFO.
+    pub fn memory_bytes(&self) -> usize {
+        const ENTRY: usize = 64;
+        ENTRY
+            + match self {
+                Value::String(value) => value.len(),
+                Value::List(value) => value.iter().map(|element| element.len() + 16).sum(),
+                Value::Set(value) => value.iter().map(|member| member.to_vec().len() + 16).sum(),
+                Value::SortedSet(value) => value.iter().map(|(member, _)| member.len() + 24).sum(),
+                Value::Hash(value) => {
+                    value.iter().map(|field| field.name.len() + field.value.len() + 4).sum()
+                }
+            }
+    }
+
+    /// Whether a collection has lost its last element; strings may be empty.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Value::String(_) => false,
+            Value::List(value) => value.is_empty(),
+            Value::Set(value) => value.is_empty(),
+            Value::SortedSet(value) => value.is_empty(),
+            Value::Hash(value) => value.is_empty(),
+        }
+    }
+
+    /// OBJECT REFCOUNT: Redis shares the integers below 10,000 among all keys.
+    pub fn refcount(&self) -> i64 {
+        match self {
+            Value::String(StringValue::Int(0..10_000)) => i32::MAX as i64,
+            _ => 1,
+        }
+    }
+
+    pub fn has_expired_fields(&self, now: Now) -> bool {
+        match self {
+            Value::Hash(hash) => hash.next_expiry_ms().is_some_and(|end_ms| now.wall_ms() > end_ms),
+            _ => false,
+        }
+    }
+}
+
+/// A type that a command expects a key to hold.
+pub trait Kind: Sized {
+    fn of(value: &Value) -> Option<&Self>;
+    fn of_mut(value: &mut Value) -> Option<&mut Self>;
+    /// What a new key of this type begins with.
+    fn empty(limits: &Limits) -> Value;
+}
+
+macro_rules! kind {
+    ($type:ident, $variant:ident, $empty:expr) => {
+        impl Kind for $type {
+            fn of(value: &Value) -> Option<&Self> {
+                match value {
+                    Value::$variant(inner) => Some(inner),
+                    _ => None,
+                }
+            }
+
+            fn of_mut(value: &mut Value) -> Option<&mut Self> {
+                match value {
+                    Value::$variant(inner) => Some(inner),
+                    _ => None,
+                }
+            }
+
+            fn empty(limits: &Limits) -> Value {
+                #[allow(clippy::redundant_closure_call)]
+                Value::$variant($empty(limits))
+            }
+        }
+
+        impl From<$type> for Value {
+            fn from(inner: $type) -> Value {
+                Value::$variant(inner)
+            }
+        }
+    };
+}
+
+kind!(StringValue, String, |_| StringValue::text(b""));
+kind!(List, List, List::new);
+kind!(Set, Set, |_| Set::intset());
+kind!(SortedSet, SortedSet, |limits| SortedSet::for_members(0, 0, limits));
+kind!(Hash, Hash, |_| Hash::new());

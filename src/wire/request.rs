@@ -1,0 +1,295 @@
+//! The request parser: flat arrays of bulk strings and inline commands, with Redis's limits and error texts.
+//!
+//! Nothing is copied: a parsed request is a list of ranges into the connection's own read buffer. A request that arrives
+//! in pieces is not scanned again from its start.
+
+use std::ops::Range;
+
+use memchr::memchr;
+use smallvec::SmallVec;
+
+use crate::num;
+
+/// The longest header line or inline command.
+const MAX_LINE: usize = 64 * 1024;
+
+/// Slices of one request: the command's name and its arguments.
+pub type Args<'a> = SmallVec<[&'a [u8]; 16]>;
+
+/// What the server allows a request to hold.
+#[derive(Clone, Copy, Debug)]
+pub struct RequestLimits {
+    /// `proto-max-bulk-len` in bytes.
+    pub max_bulk_len: u64,
+    /// A client that has not authenticated yet may send small requests only.
+    pub authenticated: bool,
+}
+
+/// Why a byte stream is no request: the text after `Protocol error: `. The connection ends with it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProtocolError(pub String);
+
+/// The state of one connection's request stream.
+#[derive(Debug, Default)]
+pub struct RequestParser {
+    /// Arguments read so far, as ranges into the buffer (or into `inline`).
+    spans: Vec<Range<usize>>,
+    /// Arguments of an inline command, unquoted.
+    inline: Option<Vec<u8>>,
+    /// Where parsing goes on, relative to the start of the request.
+    pos: usize,
+    /// Bulk strings still to come in the array that was begun.
+    missing: usize,
+    /// The announced length of the bulk string that was begun.
+    bulk_len: Option<usize>,
+}
+
+impl RequestParser {
+    /// Parses the request that starts at the first byte of `buf`.
+    ///
+    /// `Ok(Some(n))`: it is complete and `n` bytes long, and [`args`](Self::args) gives its parts (none for an empty
+    /// request, which has no reply). `Ok(None)`: more bytes are needed; call again with the longer buffer.
+    pub fn parse(&mut self, buf: &[u8], limits: RequestLimits) -> Result<Option<usize>, ProtocolError> {
+        if self.pos == 0 {
+            self.spans.clear();
+            self.inline = None;
+            match buf.first() {
+                None => return Ok(None),
+                Some(b'*') => {
+                    if !self.array_header(buf, limits)? {
+                        return Ok(None);
+                    }
+                }
+                Some(_) => return self.inline(buf),
+            }
+        }
+        while self.missing > 0 {
+            if !self.bulk(buf, limits)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(std::mem::take(&mut self.pos)))
+    }
+
+    /// The parts of the request that was just completed in `buf`.
+    pub fn args<'a>(&'a self, buf: &'a [u8]) -> Args<'a> {
+        let bytes = self.inline.as_deref().unwrap_or(buf);
+        self.spans.iter().map(|span| &bytes[span.clone()]).collect()
+    }
+
+    /// The bytes that the unfinished bulk string still needs, so that a reader can make room at once.
+    pub fn bytes_missing(&self, buf_len: usize) -> usize {
+        self.bulk_len.map_or(0, |len| (self.pos + len + 2).saturating_sub(buf_len))
+    }
+
+    /// Reads `*<count>`. False: incomplete.
+    fn array_header(&mut self, buf: &[u8], limits: RequestLimits) -> Result<bool, ProtocolError> {
+        let Some(line) = header_line(buf, 0, "too big mbulk count string")? else {
+            return Ok(false);
+        };
+        let count = num::parse_i64(&buf[1..line.end]).filter(|&n| n <= i32::MAX as i64);
+        let count = count.ok_or_else(|| error("invalid multibulk length"))?;
+        if count > 10 && !limits.authenticated {
+            return Err(error("unauthenticated multibulk length"));
+        }
+        self.pos = line.next;
+        self.missing = usize::try_from(count).unwrap_or(0);
+        Ok(true)
+    }
+
+    /// Reads `$<len>` and the string behind it. False: incomplete.
+    fn bulk(&mut self, buf: &[u8], limits: RequestLimits) -> Result<bool, ProtocolError> {
+        let len = match self.bulk_len {
+            Some(len) => len,
+            None => {
+                let Some(line) = header_line(buf, self.pos, "too big bulk count string")? else {
+                    return Ok(false);
+                };
+                if buf[self.pos] != b'$' {
+                    return Err(error(&format!("expected '$', got '{}'", buf[self.pos] as char)));
+                }
+                let len = num::parse_i64(&buf[self.pos + 1..line.end])
+                    .and_then(|len| u64::try_from(len).ok())
+                    .filter(|&len| len <= limits.max_bulk_len)
+                    .ok_or_else(|| error("invalid bulk length"))?;
+                if len > 16 * 1024 && !limits.authenticated {
+                    return Err(error("unauthenticated bulk length"));
+                }
+                self.pos = line.next;
+                *self.bulk_len.insert(len as usize)
+            }
+        };
+        if buf.len() < self.pos + len + 2 {
+            return Ok(false);
+        }
+        self.spans.push(self.pos..self.pos + len);
+        self.pos += len + 2;
+        self.missing -= 1;
+        self.bulk_len = None;
+        Ok(true)
+    }
+
+    fn inline(&mut self, buf: &[u8]) -> Result<Option<usize>, ProtocolError> {
+        let Some(newline) = memchr(b'\n', buf) else {
+            return if buf.len() > MAX_LINE { Err(error("too big inline request")) } else { Ok(None) };
+        };
+        let line = buf[..newline].strip_suffix(b"\r").unwrap_or(&buf[..newline]);
+        let words = split_words(line).ok_or_else(|| error("unbalanced quotes in request"))?;
+        let mut bytes = Vec::new();
+        for word in words {
+            let start = bytes.len();
+            bytes.extend_from_slice(&word);
+            self.spans.push(start..bytes.len());
+        }
+        self.inline = Some(bytes);
+        Ok(Some(newline + 1))
+    }
+}
+
+fn error(text: &str) -> ProtocolError {
+    ProtocolError(text.to_owned())
+}
+
+struct Line {
+    end: usize,
+    next: usize,
+}
+
+/// The line that starts at `from`, or `None` while its end has not arrived.
+fn header_line(buf: &[u8], from: usize, too_long: &str) -> Result<Option<Line>, ProtocolError> {
+    let Some(at) = memchr(b'\r', &buf[from..]) else {
+        return if buf.len() - from > MAX_LINE { Err(error(too_long)) } else { Ok(None) };
+    };
+    let end = from + at;
+    Ok((end + 1 < buf.len()).then_some(Line { end, next: end + 2 }))
+}
+
+/// Splits a line into words as redis-cli and redis.conf quote them: `"…"` with escapes, `'…'` with `\'`.
+/// `None` if a quote is not closed or is followed by something other than a blank.
+pub fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    let mut words = Vec::new();
+    let mut rest = line;
+    loop {
+        rest = rest.trim_ascii_start();
+        if rest.is_empty() {
+            return Some(words);
+        }
+        let (word, tail) = split_word(rest)?;
+        words.push(word);
+        rest = tail;
+    }
+}
+
+fn split_word(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    let mut word = Vec::new();
+    loop {
+        match rest {
+            [] => return Some((word, rest)),
+            [b, ..] if b.is_ascii_whitespace() || *b == 0 => return Some((word, &rest[1..])),
+            [quote @ (b'"' | b'\''), tail @ ..] => {
+                rest = read_quoted(*quote, tail, &mut word)?;
+                // A closing quote ends the word, so a blank or the end has to follow.
+                return match rest {
+                    [] => Some((word, rest)),
+                    [b, ..] if b.is_ascii_whitespace() => Some((word, rest)),
+                    _ => None,
+                };
+            }
+            [b, tail @ ..] => {
+                word.push(*b);
+                rest = tail;
+            }
+        }
+    }
+}
+
+fn read_quoted<'a>(quote: u8, mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+    loop {
+        match rest {
+            [] => return None,
+            [b'\\', b'x', high, low, tail @ ..] if quote == b'"' && is_hex(*high) && is_hex(*low) => {
+                word.push(hex(*high) << 4 | hex(*low));
+                rest = tail;
+            }
+            [b'\\', escaped, tail @ ..] if quote == b'"' => {
+                word.push(match escaped {
+                    b'n' => b'\n',
+                    b'r' => b'\r',
+                    b't' => b'\t',
+                    b'b' => 8,
+                    b'a' => 7,
+                    other => *other,
+                });
+                rest = tail;
+            }
+            [b'\\', b'\'', tail @ ..] if quote == b'\'' => {
+                word.push(b'\'');
+                rest = tail;
+            }
+            [b, tail @ ..] if *b == quote => return Some(tail),
+            [b, tail @ ..] => {
+                word.push(*b);
+                rest = tail;
+            }
+        }
+    }
+}
+
+fn is_hex(digit: u8) -> bool {
+    digit.is_ascii_hexdigit()
+}
+
+fn hex(digit: u8) -> u8 {
+    (digit as char).to_digit(16).unwrap_or(0) as u8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMITS: RequestLimits = RequestLimits { max_bulk_len: 512 << 20, authenticated: true };
+
+    fn parse_all(bytes: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, ProtocolError> {
+        let mut parser = RequestParser::default();
+        let (mut at, mut requests) = (0, Vec::new());
+        while let Some(len) = parser.parse(&bytes[at..], LIMITS)? {
+            requests.push(parser.args(&bytes[at..]).iter().map(|arg| arg.to_vec()).collect());
+            at += len;
+        }
+        Ok(requests)
+    }
+
+    #[test]
+    fn a_request_split_at_any_byte_is_the_same_request() {
+        let bytes = b"*2\r\n$4\r\nECHO\r\n$5\r\na\r\nbc\r\n";
+        for cut in 0..bytes.len() {
+            let mut parser = RequestParser::default();
+            assert_eq!(parser.parse(&bytes[..cut], LIMITS), Ok(None), "cut at {cut}");
+            assert_eq!(parser.parse(bytes, LIMITS), Ok(Some(bytes.len())));
+            assert_eq!(parser.args(bytes).as_slice(), [&b"ECHO"[..], b"a\r\nbc"]);
+        }
+    }
+
+    #[test]
+    fn pipelined_and_inline_requests_mix() {
+        let requests =
+            parse_all(b"PING\r\n*1\r\n$4\r\nPING\r\nset k \"a \\x41\\n\" 'b\\'c'\n\r\n*0\r\n").unwrap();
+        assert_eq!(requests.len(), 5);
+        assert_eq!(requests[2], [&b"set"[..], b"k", b"a A\n", b"b'c"]);
+        assert!(requests[3].is_empty() && requests[4].is_empty());
+    }
+
+    #[test]
+    fn malformed_headers_have_redis_texts() {
+        for (bytes, text) in [
+            (&b"*x\r\n"[..], "invalid multibulk length"),
+            (b"*2147483648\r\n", "invalid multibulk length"),
+            (b"*1\r\n+OK\r\n", "expected '$', got '+'"),
+            (b"*1\r\n$-1\r\n", "invalid bulk length"),
+            (b"*1\r\n$536870913\r\n", "invalid bulk length"),
+            (b"set \"a\r\n", "unbalanced quotes in request"),
+        ] {
+            assert_eq!(parse_all(bytes), Err(error(text)));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Every command family, asked of Redlatch and of the real redis-server; the answers have to be the same.
+//!
+//! The cases stand in `tests/differential/`, one file a family; `tests/support/case.rs` explains their form.
+
+mod support;
+
+use support::case;
+use support::server::Server;
+
+fn compare(family: &str, text: &str, release: &str, args: &[&str]) {
+    let ours = Server::redlatch(release, args);
+    let theirs = Server::redis(release, args);
+    match case::run_file(text, release, &ours, &theirs) {
+        Ok(count) => println!("{family} as Redis {release}: {count} cases"),
+        Err(differences) => panic!("{family} differs from Redis {release}:\n{differences}"),
+    }
+}
+
+macro_rules! families {
+    ($($family:ident),* $(,)?) => {$(
+        mod $family {
+            const TEXT: &str = include_str!(concat!("differential/", stringify!($family), ".txt"));
+
+            #[test]
+            fn as_redis_7_0() {
+                super::compare(stringify!($family), TEXT, "7.0", &[]);
+            }
+
+            #[test]
+            fn as_redis_7_4() {
+                super::compare(stringify!($family), TEXT, "7.4", &[]);
+            }
+        }
+    )*};
+}
+
+families! {
+    blocking,
+    connection,
+    expiry,
+    hash_expiry,
+    hashes,
+    keys,
+    lists,
+    pubsub,
+    server,
+    sets,
+    sort,
+    sorted_sets,
+    strings,
+    transactions,
+}

@@ -1,0 +1,229 @@
+//! Test cases without expected values: commands that are sent to two servers whose answers have to be the same.
+//!
+//! A file holds cases, parted by blank lines. Each begins on empty databases with fresh connections.
+//!
+//! ```text
+//! # a comment; the first one of a case names it
+//! SET k v                a command, words quoted as in redis-cli; its reply is compared byte for byte
+//! b: GET k               the same on another connection
+//! ~ SMEMBERS s           the elements of the reply may come in any order
+//! % PTTL k               numbers in the reply may differ by 100
+//! b> BLPOP l 0           sends without waiting for a reply
+//! b<                     compares what the connection receives next
+//! sleep 20               waits so many milliseconds
+//! raw *1\r\n$4\r\nPING\r\n  sends bytes as they are, with the escapes of a double-quoted word
+//! since 7.2              the case is for servers of this release and later
+//! until 7.0              … and earlier
+//! ```
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use redlatch::wire::request::split_words;
+
+use super::client::{Client, elements};
+use super::server::Server;
+
+/// How the replies to a step are compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Compare {
+    Exactly,
+    AnyOrder,
+    Nearly,
+}
+
+enum Step {
+    Call { client: String, argv: Vec<Vec<u8>>, compare: Compare },
+    Send { client: String, argv: Vec<Vec<u8>> },
+    Receive { client: String, compare: Compare },
+    Raw { client: String, bytes: Vec<u8> },
+    Sleep(Duration),
+}
+
+struct Case {
+    steps: Vec<(usize, Step)>,
+    since: String,
+    until: String,
+}
+
+/// Runs the cases of a file against both servers; the error lists every difference.
+pub fn run_file(text: &str, release: &str, ours: &Server, theirs: &Server) -> Result<usize, String> {
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for case in parse(text) {
+        if release < case.since.as_str() || (!case.until.is_empty() && release > case.until.as_str()) {
+            continue;
+        }
+        count += 1;
+        if let Err(failure) = run_case(&case, ours, theirs) {
+            failures.push(failure);
+        }
+    }
+    if failures.is_empty() { Ok(count) } else { Err(failures.join("\n")) }
+}
+
+/// A pair of connections, one to each server.
+struct Pair {
+    ours: Client,
+    theirs: Client,
+}
+
+impl Pair {
+    fn open(ours: &Server, theirs: &Server) -> Pair {
+        Pair { ours: ours.connect(), theirs: theirs.connect() }
+    }
+
+    fn send(&mut self, bytes: &[u8]) {
+        self.ours.send_bytes(bytes);
+        self.theirs.send_bytes(bytes);
+    }
+
+    fn compare(&mut self, how: Compare) -> Result<(), String> {
+        let (ours, theirs) = (self.ours.receive(), self.theirs.receive());
+        if same(&ours, &theirs, how) {
+            return Ok(());
+        }
+        Err(format!("      ours:   {}\n      theirs: {}", ours.escape_ascii(), theirs.escape_ascii()))
+    }
+}
+
+fn run_case(case: &Case, ours: &Server, theirs: &Server) -> Result<(), String> {
+    let mut control = Pair::open(ours, theirs);
+    control.send(&super::client::encode(&["FLUSHALL"]));
+    control.compare(Compare::Exactly)?;
+    let mut pairs: BTreeMap<&str, Pair> = BTreeMap::new();
+    let mut failures = Vec::new();
+    for (line, step) in &case.steps {
+        let outcome = match step {
+            Step::Sleep(time) => {
+                std::thread::sleep(*time);
+                Ok(())
+            }
+            Step::Call { client, argv, compare } => {
+                let pair = pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs));
+                pair.send(&super::client::encode(argv));
+                pair.compare(*compare)
+            }
+            Step::Send { client, argv } => {
+                let pair = pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs));
+                pair.send(&super::client::encode(argv));
+                // The order in which requests of different connections are run has to be the same on both sides.
+                std::thread::sleep(Duration::from_millis(15));
+                Ok(())
+            }
+            Step::Raw { client, bytes } => {
+                let pair = pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs));
+                pair.send(bytes);
+                Ok(())
+            }
+            Step::Receive { client, compare } => {
+                pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs)).compare(*compare)
+            }
+        };
+        if let Err(difference) = outcome {
+            failures.push(format!("  line {line}: {}\n{difference}", describe(step)));
+        }
+    }
+    for (name, pair) in &mut pairs {
+        let quiet = Duration::from_millis(2);
+        let (ours, theirs) = (pair.ours.drain(quiet), pair.theirs.drain(quiet));
+        if ours != theirs {
+            failures.push(format!(
+                "  after the last line, connection {name}:\n      ours:   {}\n      theirs: {}",
+                ours.escape_ascii(),
+                theirs.escape_ascii()
+            ));
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
+}
+
+fn same(ours: &[u8], theirs: &[u8], how: Compare) -> bool {
+    match how {
+        Compare::Exactly => ours == theirs,
+        Compare::AnyOrder => {
+            let (mut a, mut b) = (elements(ours), elements(theirs));
+            a.sort();
+            b.sort();
+            ours.len() == theirs.len() && ours.first() == theirs.first() && a == b
+        }
+        Compare::Nearly => {
+            let number = |bytes: &[u8]| {
+                String::from_utf8_lossy(bytes.trim_ascii()).trim_start_matches([':', '$']).parse::<i64>()
+            };
+            let parts =
+                |bytes: &[u8]| if bytes.starts_with(b"*") { elements(bytes) } else { vec![bytes.to_vec()] };
+            let (a, b) = (parts(ours), parts(theirs));
+            a.len() == b.len()
+                && a.iter().zip(&b).all(|(a, b)| match (number(a), number(b)) {
+                    (Ok(a), Ok(b)) => (a - b).abs() <= 100 && (a < 0) == (b < 0),
+                    _ => a == b,
+                })
+        }
+    }
+}
+
+fn describe(step: &Step) -> String {
+    let words = |argv: &[Vec<u8>]| {
+        let words: Vec<String> = argv.iter().map(|word| word.escape_ascii().to_string()).collect();
+        words.join(" ")
+    };
+    match step {
+        Step::Call { client, argv, .. } => format!("{client}: {}", words(argv)),
+        Step::Send { client, argv } => format!("{client}> {}", words(argv)),
+        Step::Receive { client, .. } => format!("{client}<"),
+        Step::Raw { client, bytes } => format!("{client} raw {}", bytes.escape_ascii()),
+        Step::Sleep(time) => format!("sleep {}", time.as_millis()),
+    }
+}
+
+fn parse(text: &str) -> Vec<Case> {
+    let mut cases = Vec::new();
+    let mut case = Case { steps: Vec::new(), since: String::new(), until: String::new() };
+    let lines = text.lines().map(str::trim).chain(std::iter::once(""));
+    for (index, line) in lines.enumerate() {
+        if line.is_empty() {
+            if !case.steps.is_empty() {
+                let next = Case { steps: Vec::new(), since: String::new(), until: String::new() };
+                cases.push(std::mem::replace(&mut case, next));
+            }
+        } else if let Some(release) = line.strip_prefix("since ") {
+            case.since = release.to_owned();
+        } else if let Some(release) = line.strip_prefix("until ") {
+            case.until = release.to_owned();
+        } else if !line.starts_with('#') {
+            let step = parse_step(line).unwrap_or_else(|| panic!("line {}: cannot read '{line}'", index + 1));
+            case.steps.push((index + 1, step));
+        }
+    }
+    cases
+}
+
+fn parse_step(line: &str) -> Option<Step> {
+    if let Some(ms) = line.strip_prefix("sleep ") {
+        return Some(Step::Sleep(Duration::from_millis(ms.parse().ok()?)));
+    }
+    let (compare, line) = match (line.strip_prefix("~ "), line.strip_prefix("% ")) {
+        (Some(rest), _) => (Compare::AnyOrder, rest),
+        (_, Some(rest)) => (Compare::Nearly, rest),
+        _ => (Compare::Exactly, line),
+    };
+    let first = line.split_ascii_whitespace().next()?;
+    let name = |word: &str| word[..word.len() - 1].to_owned();
+    let is_name =
+        |word: &str| word.len() > 1 && word[..word.len() - 1].bytes().all(|byte| byte.is_ascii_lowercase());
+    let rest = line[first.len()..].trim_start();
+    if first.ends_with('<') && is_name(first) {
+        return Some(Step::Receive { client: name(first), compare });
+    }
+    if first.ends_with('>') && is_name(first) {
+        return Some(Step::Send { client: name(first), argv: split_words(rest.as_bytes())? });
+    }
+    let (client, rest) =
+        if first.ends_with(':') && is_name(first) { (name(first), rest) } else { ("a".to_owned(), line) };
+    if let Some(bytes) = rest.strip_prefix("raw ") {
+        let quoted = format!("\"{}\"", bytes.replace('"', "\\\""));
+        return Some(Step::Raw { client, bytes: split_words(quoted.as_bytes())?.pop()? });
+    }
+    Some(Step::Call { client, argv: split_words(rest.as_bytes())?, compare })
+}

@@ -1,0 +1,96 @@
+//! Servers as child processes: Redlatch and the real ones it is compared with.
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use super::client::Client;
+
+/// A running server; it ends with this value.
+pub struct Server {
+    pub name: String,
+    pub port: u16,
+    child: Child,
+}
+
+impl Server {
+    /// The binary under test, standing for a Redis release.
+    pub fn redlatch(release: &str, args: &[&str]) -> Server {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_redlatch"));
+        Server::start(
+            format!("redlatch --redis-version {release}"),
+            program,
+            &[&["--redis-version", release], args].concat(),
+        )
+    }
+
+    /// A real redis-server of a release. `tests/install` puts them where they are looked for.
+    pub fn redis(release: &str, args: &[&str]) -> Server {
+        let program =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/oracles").join(format!("redis-{release}"));
+        assert!(program.exists(), "{} is missing: run tests/install", program.display());
+        let quiet =
+            ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes", "--bind", "127.0.0.1"];
+        Server::start(format!("redis-server {release}"), program, &[&quiet[..], args].concat())
+    }
+
+    fn start(name: String, program: PathBuf, args: &[&str]) -> Server {
+        let port = free_port();
+        let mut child = Command::new(program)
+            .args(["--port", &port.to_string()])
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let mut lines = BufReader::new(stdout).lines();
+        let ready =
+            lines.by_ref().any(|line| line.is_ok_and(|line| line.contains("Ready to accept connections")));
+        assert!(ready, "{name} did not become ready");
+        // The pipe has to be emptied for as long as the server writes to it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Server { name, port, child }
+    }
+
+    /// The number of the process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks the process to end, as a service manager does, and waits for it.
+    pub fn terminate(mut self) -> ExitStatus {
+        let killed = Command::new("kill").arg(self.child.id().to_string()).status();
+        assert!(killed.is_ok_and(|status| status.success()));
+        self.child.wait().expect("the process ends")
+    }
+
+    /// How the process ended, if it does so in time.
+    pub fn wait(mut self, patience: Duration) -> Option<ExitStatus> {
+        let began = Instant::now();
+        while began.elapsed() < patience {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        None
+    }
+
+    pub fn connect(&self) -> Client {
+        Client::connect(self.port)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
+}
