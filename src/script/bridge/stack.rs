@@ -233,18 +233,6 @@ impl<'a> Stack<'a> {
     pub fn is_null_pointer(&self, index: i32) -> bool {
         self.kind(index) == Kind::LightUserdata
             && unsafe { ffi::lua_touserdata(self.state, self.existing(index)) }.is_null()
-<<<<<<< HEAD
-=======
-    }
-
-    pub fn is_rust_function(&self, index: i32) -> bool {
-        let index = self.absolute(index);
-        index != 0 && unsafe { ffi::lua_iscfunction(self.state, index) } != 0
-    }
-
-    pub fn raw_equal(&self, a: i32, b: i32) -> bool {
-        unsafe { ffi::lua_rawequal(self.state, self.existing(a), self.existing(b)) != 0 }
->>>>>>> main
     }
 
     /// The length of a string or table, as `#` gives it.
