@@ -224,5 +224,7 @@ mod tests {
         assert_eq!(format_double(922337203685477.0, Version::V7_0), "922337203685477");
         assert_eq!(format_double(1e300, Version::V7_0), "1.0000000000000001e+300");
         assert_eq!(format_double(1e300, Version::V7_4), "1e+300");
+        assert_eq!(format_double(1e17, Version::V7_0), "1e+17");
+        assert_eq!(format_double(1e17, Version::V7_4), "100000000000000000");
     }
 }
