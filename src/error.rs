@@ -96,12 +96,14 @@ pub fn out_of_range(min: i64, max: i64) -> Error {
     format!("ERR value is out of range, value must between {min} and {max}").into()
 }
 
-/// DEBUG has no rows for its subcommands, but the same error.
-pub fn unknown_debug_subcommand(argv: &[&[u8]]) -> Error {
+/// For commands that check their subcommands, or the arguments of one, themselves.
+pub fn subcommand_syntax(argv: &[&[u8]]) -> Error {
     let word = argv.get(1).copied().unwrap_or_default();
     let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
     text.extend_from_slice(&word[..word.len().min(MAX_QUOTED)]);
-    text.extend_from_slice(b"'. Try DEBUG HELP.");
+    text.extend_from_slice(b"'. Try ");
+    text.extend(argv[0].to_ascii_uppercase());
+    text.extend_from_slice(b" HELP.");
     Error::owned(text)
 }
 

@@ -33,13 +33,14 @@ pub fn parse_u64(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Reads the cursor of a scan as C's `strtoul` does: any unsigned decimal number, also a padded one.
-pub fn parse_cursor(text: &[u8]) -> Option<u64> {
+/// Reads the cursor of a scan: any unsigned decimal number, also a padded one. Before 7.2 a sign was taken too, as C's
+/// `strtoul` takes it.
+pub fn parse_cursor(text: &[u8], version: Version) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
-    if text.starts_with(|c: char| c.is_ascii_whitespace()) {
-        return None;
+    match text.strip_prefix('-') {
+        Some(magnitude) if version < Version::V7_2 => magnitude.parse().ok().map(u64::wrapping_neg),
+        _ => text.parse().ok(),
     }
-    text.parse().ok()
 }
 
 /// Reads a double as Redis reads the operands of commands: as [`strtod`] does, but no blanks in front, no empty text and
@@ -222,5 +223,7 @@ mod tests {
         assert_eq!(format_double(922337203685477.0, Version::V7_0), "922337203685477");
         assert_eq!(format_double(1e300, Version::V7_0), "1.0000000000000001e+300");
         assert_eq!(format_double(1e300, Version::V7_4), "1e+300");
+        assert_eq!(format_double(1e17, Version::V7_0), "1e+17");
+        assert_eq!(format_double(1e17, Version::V7_4), "100000000000000000");
     }
 }

@@ -185,24 +185,18 @@ fn client_setname(ctx: &mut Ctx) -> Outcome {
 }
 
 fn client_setinfo(ctx: &mut Ctx) -> Outcome {
-    let value = ctx.argv[3];
-    let attribute = ctx.argv[2].to_ascii_lowercase();
-    let clean = value.iter().all(|byte| (b'!'..=b'~').contains(byte));
-    let refuse = |name: &str| {
-        Error::owned(format!("ERR {name} cannot contain spaces, newlines or special characters."))
+    let (attribute, value) = (ctx.argv[2], ctx.argv[3]);
+    let session = ctx.session()?;
+    let field = match lower(attribute).as_slice() {
+        b"lib-name" => &mut session.lib_name,
+        b"lib-ver" => &mut session.lib_ver,
+        _ => return Err(Error::owned([b"ERR Unrecognized option '", attribute, b"'"].concat())),
     };
-    match attribute.as_slice() {
-        b"lib-name" if clean => ctx.session()?.lib_name = value.to_vec(),
-        b"lib-name" => return Err(refuse("lib-name")),
-        b"lib-ver" if clean => ctx.session()?.lib_ver = value.to_vec(),
-        b"lib-ver" => return Err(refuse("lib-ver")),
-        _ => {
-            let mut text = b"ERR Unrecognized option '".to_vec();
-            text.extend_from_slice(ctx.argv[2]);
-            text.push(b'\'');
-            return Err(Error::owned(text));
-        }
+    if !value.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+        let why: &[u8] = b" cannot contain spaces, newlines or special characters.";
+        return Err(Error::owned([b"ERR ", attribute, why].concat()));
     }
+    *field = value.to_vec();
     ctx.reply.ok();
     Ok(())
 }
@@ -508,17 +502,6 @@ fn parse_kill_filter<'a>(ctx: &Ctx<'a>) -> Result<KillFilter<'a>, Error> {
         }
     }
     Ok(filter)
-}
-
-impl Node {
-    /// Ends a connection at once, with whatever is still unwritten.
-    fn kill_session(&mut self, id: SessionId) {
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.out.clear();
-        }
-        self.unblock(id);
-        self.end_session(id);
-    }
 }
 
 fn client_help(ctx: &mut Ctx) -> Outcome {

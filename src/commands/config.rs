@@ -69,9 +69,12 @@ pub const COMMANDS: &[Command] = &[Command {
 }];
 
 fn config_get(ctx: &mut Ctx) -> Outcome {
-    let mut found: Vec<(&str, String)> = Vec::new();
+    let mut found: Vec<(String, String)> = Vec::new();
     for pattern in &ctx.argv[2..] {
+        // A name that is no pattern comes back as it was written.
+        let exact = !pattern.iter().any(|byte| b"[*?".contains(byte));
         for (name, value) in ctx.node.config.matching(pattern) {
+            let name = if exact { String::from_utf8_lossy(pattern).into_owned() } else { name.to_owned() };
             if !found.iter().any(|(known, _)| *known == name) {
                 found.push((name, value.to_owned()));
             }

@@ -6,6 +6,7 @@ use crate::error::{self, Error, Outcome};
 use crate::node::Node;
 use crate::node::session::{ReplyMode, SessionId};
 use crate::num;
+use crate::version::Version;
 use crate::wire::Protocol;
 
 pub const COMMANDS: &[Command] = &[
@@ -148,11 +149,12 @@ fn hello(ctx: &mut Ctx) -> Outcome {
         authenticate(ctx, user, password)?;
     }
     if !ctx.session()?.authenticated {
-        return Err(Error::new(
-            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH \
+        let protocol = if ctx.version() >= Version::V7_2 { "<proto> " } else { "" };
+        return Err(Error::owned(format!(
+            "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO {protocol}AUTH \
              <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the \
-             same time",
-        ));
+             same time"
+        )));
     }
     if let Some(name) = name {
         ctx.session()?.name = name.to_vec();

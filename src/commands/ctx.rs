@@ -94,12 +94,16 @@ impl<'a> Ctx<'a> {
 
     /// The slot of a key that is alive, for a command that reads. Counts the hit or miss and marks the key as used.
     pub fn find(&mut self, key: &[u8]) -> Option<u32> {
+        let slot = self.peek(key)?;
+        self.mark_used(slot);
+        Some(slot)
+    }
+
+    /// [`find`](Self::find) that does not mark the key as used.
+    pub fn peek(&mut self, key: &[u8]) -> Option<u32> {
         let slot = self.find_quietly(key);
         match slot {
-            Some(slot) => {
-                self.node.stats.keyspace_hits += 1;
-                self.mark_used(slot);
-            }
+            Some(_) => self.node.stats.keyspace_hits += 1,
             None => {
                 self.node.stats.keyspace_misses += 1;
                 self.node.notify(Class::KEY_MISS, "keymiss", self.db, key);

@@ -250,7 +250,7 @@ fn pexpiretime(ctx: &mut Ctx) -> Outcome {
 
 /// -2: no such key; -1: it has no expiry.
 fn ttl_generic(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
-    let time = match ctx.find(ctx.argv[1]) {
+    let time = match ctx.peek(ctx.argv[1]) {
         None => -2,
         Some(slot) => match ctx.entry(slot).and_then(|entry| entry.expires_at_ms()) {
             None => -1,

@@ -158,7 +158,7 @@ fn command_info(ctx: &mut Ctx) -> Outcome {
     for name in names {
         match by_full_name(name, version) {
             Some(row) => describe(ctx.reply, row, version),
-            None => ctx.reply.null_array(),
+            None => ctx.reply.null(),
         }
     }
     Ok(())
@@ -195,12 +195,16 @@ fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.int(last);
     reply.int(step);
     statuses(reply, categories(row).into_iter().map(|name| format!("@{name}")));
-    reply.array(row.tips.len());
+    reply.set(row.tips.len());
     row.tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
     reply.set(row.keys.len());
     row.keys.iter().for_each(|spec| describe_keys(reply, spec));
     let subcommands: Vec<&Command> = row.subcommands.iter().filter(|sub| sub.exists_in(version)).collect();
-    reply.array(subcommands.len());
+    if subcommands.is_empty() {
+        reply.set(0);
+    } else {
+        reply.array(subcommands.len());
+    }
     subcommands.iter().for_each(|sub| describe(reply, sub, version));
 }
 
@@ -256,15 +260,20 @@ const ACL_ORDER: [&str; 21] = [
     "scripting",
 ];
 
-/// First key, last key and step, as clients before key specs know them.
+/// First key, last key and step, as clients before key specs know them: of one range, or of ranges without a gap.
 fn legacy_range(row: &Command) -> (i64, i64, i64) {
-    match row.keys.first() {
-        Some(KeySpec { begin: Begin::Index(index), find: Find::Range { last, step, .. }, .. }) => {
-            let last = if *last >= 0 { *last + *index } else { *last };
-            (*index as i64, last as i64, *step as i64)
-        }
-        _ => (0, 0, 0),
+    let mut joined: Option<(i64, i64, i64)> = None;
+    for spec in row.keys {
+        let (Begin::Index(first), Find::Range { last, step, .. }) = (spec.begin, spec.find) else { continue };
+        let (first, step) = (first as i64, step as i64);
+        let last = if last >= 0 { last as i64 + first } else { last as i64 };
+        joined = match joined {
+            None => Some((first, last, step)),
+            Some((start, end, 1)) if step == 1 && first == end + 1 => Some((start, last, 1)),
+            some => some,
+        };
     }
+    joined.unwrap_or_default()
 }
 
 fn describe_keys(reply: &mut Reply, spec: &KeySpec) {
@@ -375,6 +384,10 @@ fn command_getkeysandflags(ctx: &mut Ctx) -> Outcome {
 
 /// The keys of the command that follows in the call, with what is done with them.
 fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
+    // The rows say what 7.4 asks for; 7.0 wanted a command with at least one argument.
+    if ctx.version() < Version::V7_2 && ctx.argv.len() < 4 {
+        return Err(error::wrong_arity(ctx.command.name));
+    }
     let call = &ctx.argv[2..];
     let row = table::find(call, ctx.version()).ok_or(Error::new("ERR Invalid command specified"))?;
     if row.keys.is_empty() {
@@ -383,14 +396,20 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
     if !row.accepts(call.len()) {
         return Err(Error::new("ERR Invalid number of arguments specified for command"));
     }
-    let mut keys = Vec::new();
+    let mut keys: Vec<(usize, &[&str])> = Vec::new();
     for spec in row.keys {
         let positions = match spec.begin {
             Begin::Unknown => continue,
             _ => key_positions(std::slice::from_ref(spec), call),
         };
-        let positions = positions.ok_or(Error::new("ERR Invalid arguments specified for command"))?;
-        keys.extend(positions.into_iter().map(|at| (at, spec.flags)));
+        let flags: &[&str] = match spec.flags.contains(&"variable_flags") {
+            true if call[1..].iter().any(|word| word.eq_ignore_ascii_case(b"GET")) => {
+                &["RW", "access", "update"]
+            }
+            true => &["OW", "update"],
+            false => spec.flags,
+        };
+        keys.extend(positions.unwrap_or_default().into_iter().map(|at| (at, flags)));
     }
     if keys.is_empty() && !row.has(NO_MANDATORY_KEYS) {
         return Err(Error::new("ERR Invalid arguments specified for command"));

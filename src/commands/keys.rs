@@ -2,11 +2,10 @@
 
 use super::command::*;
 use super::ctx::Ctx;
-use super::scan::{self, Extra, ScanOptions};
+use super::scan::{self, ScanOptions};
 use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::node::notify::Class;
-use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -244,8 +243,7 @@ fn touch(ctx: &mut Ctx) -> Outcome {
 }
 
 fn type_(ctx: &mut Ctx) -> Outcome {
-    let name =
-        ctx.find_quietly(ctx.argv[1]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.type_name());
+    let name = ctx.peek(ctx.argv[1]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.type_name());
     ctx.reply.status(name.unwrap_or("none"));
     Ok(())
 }
@@ -390,17 +388,8 @@ fn copy(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-const TYPES: [&[u8]; 6] = [b"string", b"list", b"set", b"zset", b"hash", b"stream"];
-
 fn scan(ctx: &mut Ctx) -> Outcome {
-    let extra = Extra { kind: true, ..Extra::default() };
-    let options = ScanOptions::parse(ctx.argv[1], ctx.words(2), extra)?;
-    if let Some(kind) = options.kind
-        && ctx.version() >= Version::V7_2
-        && !TYPES.iter().any(|known| known.eq_ignore_ascii_case(kind))
-    {
-        return Err(Error::owned([b"ERR unknown type name '", kind, b"'"].concat()));
-    }
+    let options = ScanOptions::parse(ctx, 1)?;
     let now = ctx.now();
     let mut found: Vec<Box<[u8]>> = Vec::new();
     let db = &ctx.node.store.dbs[ctx.db()];

@@ -228,7 +228,7 @@ fn pubsub_shardchannels(ctx: &mut Ctx) -> Outcome {
 
 fn list_channels(ctx: &mut Ctx, kind: Kind) -> Outcome {
     if ctx.argv.len() > 3 {
-        return Err(error::unknown_subcommand(ctx.argv));
+        return Err(error::subcommand_syntax(ctx.argv));
     }
     let pattern = ctx.argv.get(2);
     let matches = |name: &&[u8]| pattern.is_none_or(|pattern| glob::matches(pattern, name, false));

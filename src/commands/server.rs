@@ -287,10 +287,7 @@ fn waitaof(ctx: &mut Ctx) -> Outcome {
         (None, Some(_)) => return Err(error::out_of_range(0, 1)),
         (None, None) => return Err(error::NOT_AN_INTEGER),
     };
-    let replicas = match ctx.int(2)? {
-        n if n < 0 => return Err(error::MUST_BE_POSITIVE),
-        n => n,
-    };
+    let replicas = ctx.int(2).ok().filter(|&n| n >= 0).ok_or(error::MUST_BE_POSITIVE)?;
     let timeout_ms = wait_timeout_ms(ctx, 3)?;
     if local > 0 {
         return Err(Error::new(
@@ -416,7 +413,7 @@ fn debug(ctx: &mut Ctx) -> Outcome {
             lines.iter().for_each(|line| ctx.reply.status(line));
             Ok(())
         }
-        _ => Err(error::unknown_debug_subcommand(ctx.argv)),
+        _ => Err(error::subcommand_syntax(ctx.argv)),
     }
 }
 
@@ -480,7 +477,7 @@ fn debug_protocol(ctx: &mut Ctx) -> Outcome {
         _ => {
             return Err(Error::new(
                 "ERR Wrong protocol type name. Please use one of the following: \
-                 string|integer|double|null|array|set|map|attrib|push|verbatim|true|false",
+                 string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
             ));
         }
     }

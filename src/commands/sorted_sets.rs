@@ -3,7 +3,7 @@
 use super::command::*;
 use super::ctx::{Ctx, Words};
 use super::random;
-use super::scan::{self, Extra, ScanOptions};
+use super::scan;
 use crate::error::{self, Error, Outcome};
 use crate::node::notify::Class;
 use crate::num;
@@ -358,15 +358,10 @@ fn zrandmember(ctx: &mut Ctx) -> Outcome {
 }
 
 fn zscan(ctx: &mut Ctx) -> Outcome {
-    let key = ctx.argv[1];
-    let extra = Extra { no_values_elsewhere: ctx.version() >= Version::V7_4, ..Extra::default() };
-    let options = ScanOptions::parse(ctx.argv[2], ctx.words(3), extra)?;
     let version = ctx.version();
-    let mut found: Vec<Vec<u8>> = Vec::new();
-    let mut next = 0;
-    if let Some(set) = ctx.read::<SortedSet>(key)? {
+    scan::scan_value::<SortedSet>(ctx, |set, options, found| {
         let is_listpack = set.encoding() == "listpack";
-        next = set.scan(options.cursor, options.count, |member, score| {
+        set.scan(options.cursor, options.count, |member, score| {
             if options.matches(member) {
                 let text = match num::as_integer(score) {
                     Some(integer) if is_listpack => integer.to_string(),
@@ -377,10 +372,8 @@ fn zscan(ctx: &mut Ctx) -> Outcome {
                 found.push(member.to_vec());
                 found.push(text.into_bytes());
             }
-        });
-    }
-    scan::reply(ctx, next, &found);
-    Ok(())
+        })
+    })
 }
 
 /// Writes `len` members, and their scores if asked: pairs in RESP3, one flat array in RESP2.

@@ -616,10 +616,10 @@ fn incrbyfloat(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let old = match ctx.edit::<StringValue>(key)? {
         Some(value) => LongDouble::parse(&value.to_vec()).ok_or(error::NOT_A_FLOAT)?,
-        None => LongDouble::ZERO,
+        None => LongDouble::from(0),
     };
     let by = LongDouble::parse(ctx.argv[2]).ok_or(error::NOT_A_FLOAT)?;
-    let sum = old.add(by);
+    let sum = old + by;
     if !sum.is_finite() {
         return Err(error::NAN_OR_INFINITY);
     }

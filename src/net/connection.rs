@@ -26,9 +26,11 @@ pub struct Connection {
     parser: RequestParser,
     /// Bytes of a request that is not complete, or that has to wait.
     pending: BytesMut,
-    /// How much of `output` is written already.
     output: Vec<u8>,
+    /// How much of `output` is written already.
     written: usize,
+    /// Requests were left in `pending` because there is too much output.
+    throttled: bool,
 }
 
 /// Whether a connection goes on.
@@ -55,6 +57,7 @@ impl Connection {
             pending: BytesMut::new(),
             output: Vec::new(),
             written: 0,
+            throttled: false,
         };
         if let Err(error) = connection.serve_requests().await {
             tracing::debug!(client = id.session.number, %error, "connection lost");
@@ -79,8 +82,11 @@ impl Connection {
             if self.flush()? == Fate::Closed {
                 return Ok(());
             }
-            let unread = self.output.len() - self.written;
+            let unread = self.unread(&mut self.server.world.borrow_mut());
             let wants_read = unread < UNREAD_LIMIT;
+            if self.throttled && wants_read {
+                continue;
+            }
             tokio::select! {
                 ready = self.stream.ready(wants_read, unread > 0) => {
                     ready?;
@@ -89,6 +95,11 @@ impl Connection {
                 () = self.wake.notified() => {}
             }
         }
+    }
+
+    /// Bytes of output that the socket has not taken yet.
+    fn unread(&self, world: &mut World) -> usize {
+        self.output.len() - self.written + world.output(self.id).map_or(0, |output| output.len())
     }
 
     /// Reads once and runs what is complete. What remains in the socket makes it readable again.
@@ -140,7 +151,12 @@ impl Connection {
 
     fn run_requests(&mut self, world: &mut World, bytes: &[u8]) -> (usize, bool) {
         let mut used = 0;
+        self.throttled = false;
         while world.is_ready(self.id) && used < bytes.len() {
+            if self.unread(world) >= UNREAD_LIMIT {
+                self.throttled = true;
+                break;
+            }
             let rest = &bytes[used..];
             match self.parser.parse(rest, world.request_limits(self.id)) {
                 Ok(Some(len)) => {
@@ -165,6 +181,9 @@ impl Connection {
     fn flush(&mut self) -> io::Result<Fate> {
         let server = self.server.clone();
         let mut world = server.world.borrow_mut();
+        if world.is_killed(self.id) {
+            return Ok(Fate::Closed);
+        }
         loop {
             if self.written == self.output.len() {
                 self.output.clear();

@@ -40,51 +40,51 @@ impl Node {
         if let Err(error) = self.process(id, argv, &mut reply) {
             reply.truncate(start);
             self.write_error(&mut reply, &error);
+            self.settle_reply(id, &mut reply, start);
         }
         self.executing = None;
         if self.scripts.is_running() && !was_running {
             return self.hold_for_script(id, argv, reply, start);
         }
-        self.finish_reply(id, reply, start);
+        self.finish_reply(id, reply);
         self.serve_ready_keys();
     }
 
-    /// Gives a reply to its client: what the client does not want is dropped, its own messages follow.
-    pub(super) fn finish_reply(&mut self, id: SessionId, mut reply: Reply, start: usize) {
-        let pushes_first = self.config.version < Version::V7_2;
+    /// Gives a reply to its client, and behind it the messages that the client caused for itself.
+    pub(super) fn finish_reply(&mut self, id: SessionId, reply: Reply) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        match session.reply_mode {
-            ReplyMode::On => {}
-            ReplyMode::Off => reply.truncate(start),
-            ReplyMode::Skip => {
-                reply.truncate(start);
-                session.reply_mode = ReplyMode::On;
-            }
-            ReplyMode::SkipNext => session.reply_mode = ReplyMode::Skip,
-        }
+        session.reply_mode = match session.reply_mode {
+            ReplyMode::SkipNext => ReplyMode::Skip,
+            ReplyMode::Skip => ReplyMode::On,
+            mode => mode,
+        };
         // A HELLO has changed the protocol of `reply`; what others pushed meanwhile stands in `session.out`.
         let pushed = std::mem::replace(&mut session.out, reply);
         session.out.raw(pushed.as_bytes());
-        let own = std::mem::take(&mut session.own_pushes);
-        if pushes_first && !own.is_empty() {
-            let answer = session.out.as_bytes()[start..].to_vec();
-            session.out.truncate(start);
-            session.out.raw(&own);
-            session.out.raw(&answer);
-        } else {
-            session.out.raw(&own);
-        }
+        session.out.raw(&std::mem::take(&mut session.own_pushes));
         self.sessions.mark_dirty(id);
         self.limit_output(id);
+    }
+
+    /// What a command wrote behind `start` is dropped if its client wants no replies. Before 7.2 messages to oneself
+    /// come before the reply of the command that sent them.
+    fn settle_reply(&mut self, id: SessionId, reply: &mut Reply, start: usize) {
+        let pushes_first = self.config.version < Version::V7_2;
+        let Some(session) = self.sessions.get_mut(id) else { return };
+        if session.wants_no_reply() {
+            reply.truncate(start);
+        }
+        if pushes_first && !session.own_pushes.is_empty() {
+            reply.insert(start, &std::mem::take(&mut session.own_pushes));
+        }
     }
 
     /// Writes to a client outside of a request of its own.
     pub fn write_reply(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let mut reply = session.out.take();
-        let start = reply.len();
         write(&mut reply);
-        self.finish_reply(id, reply, start);
+        self.finish_reply(id, reply);
     }
 
     /// Runs a blocked client's request again. True: it still has to wait.
@@ -110,7 +110,7 @@ impl Node {
                 session.out = reply;
             }
         } else {
-            self.finish_reply(id, reply, start);
+            self.finish_reply(id, reply);
         }
         waits
     }
@@ -119,17 +119,16 @@ impl Node {
     fn process(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> Outcome {
         let command = match self.admit(id, argv) {
             Ok(command) => command,
-            Err(error) => {
-                self.refuse(id);
-                return Err(error);
-            }
+            Err(error) => return Err(self.refuse(id, argv, error)),
         };
         let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
         if let Some(multi) = &mut session.multi
             && !NOT_QUEUED.contains(&command.name)
         {
             multi.commands.push(OwnedArgs::new(argv));
+            let start = reply.len();
             reply.status("QUEUED");
+            self.settle_reply(id, reply, start);
             return Ok(());
         }
         if self.must_postpone(id, command) {
@@ -139,11 +138,19 @@ impl Node {
         self.call(id, command, argv, reply, Origin::Client)
     }
 
-    /// A command was refused before it ran: a transaction being queued will abort.
-    fn refuse(&mut self, id: SessionId) {
-        if let Some(multi) = self.sessions.get_mut(id).and_then(|session| session.multi.as_mut()) {
+    /// A command was refused before it ran: a transaction being queued will abort, and one to be run ends.
+    fn refuse(&mut self, id: SessionId, argv: &[&[u8]], error: Error) -> Error {
+        let is_exec = argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
+        let Some(session) = self.sessions.get_mut(id) else { return error };
+        if is_exec {
+            session.multi = None;
+            self.unwatch(id);
+            return Error::owned([b"EXECABORT Transaction discarded because of: ", error.text()].concat());
+        }
+        if let Some(multi) = &mut session.multi {
             multi.refused = true;
         }
+        error
     }
 
     /// The row of a request, or why it may not run.
@@ -211,13 +218,20 @@ impl Node {
     ) -> Outcome {
         let monitored = !self.monitors.is_empty() && !command.has(SKIP_MONITOR | ADMIN);
         let db = self.sessions.get(id).map_or(0, |session| session.db);
+        let mut wants_no_reply = false;
         if let Some(session) = self.sessions.get_mut(id) {
             session.last_command = command.name;
+            wants_no_reply = session.wants_no_reply();
         }
         self.stats.commands_processed += 1;
         self.stats.count_call(command);
+        let start = reply.len();
         let mut ctx = Ctx::new(self, id, command, argv, reply, origin);
         let outcome = (command.run)(&mut ctx);
+        // The commands that EXEC ran have settled theirs one by one; a script's replies go to the script.
+        if origin != Origin::Script && (command.name != "exec" || wants_no_reply) {
+            self.settle_reply(id, reply, start);
+        }
         if outcome.is_err() {
             self.stats.count_failure(command);
         }
@@ -292,10 +306,8 @@ impl Node {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let limit = self.config.output_limit(session.is_subscriber());
         if limit > 0 && session.out.len() as u64 > limit && !session.closing {
-            session.out.clear();
-            session.closing = true;
+            self.kill_session(id);
             self.stats.output_limit_disconnections += 1;
-            self.sessions.mark_dirty(id);
         }
     }
 }

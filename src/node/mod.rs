@@ -145,6 +145,16 @@ impl Node {
         }
     }
 
+    /// Ends a connection at once, whatever is still unwritten.
+    pub fn kill_session(&mut self, id: SessionId) {
+        self.unblock(id);
+        self.end_session(id);
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.out.clear();
+            session.killed = true;
+        }
+    }
+
     /// Monotonic time, in ms, before which no timer of this node is due.
     pub fn next_wakeup_ms(&self) -> Option<u64> {
         if self.scripts.is_running() { None } else { self.store.timers.next_wakeup_ms() }

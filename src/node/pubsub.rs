@@ -167,6 +167,7 @@ impl Node {
         } else {
             write(&mut session.out);
             self.sessions.mark_dirty(id);
+            self.limit_output(id);
         }
     }
 }

@@ -156,6 +156,8 @@ pub struct Session {
     pub own_pushes: Vec<u8>,
     /// No more requests are taken; the connection ends when `out` is written.
     pub closing: bool,
+    /// The connection ends at once, whatever is still unwritten.
+    pub killed: bool,
     /// Listed among the sessions with output.
     pub(super) dirty: bool,
     pub commands_processed: u64,
@@ -190,6 +192,7 @@ impl Session {
             out: Reply::new(Protocol::Resp2, version),
             own_pushes: Vec::new(),
             closing: false,
+            killed: false,
             dirty: false,
             commands_processed: 0,
         }
@@ -218,6 +221,11 @@ impl Session {
     /// In subscribed mode a RESP2 client may send few commands only.
     pub fn is_subscriber(&self) -> bool {
         !self.channels.is_empty() || !self.patterns.is_empty() || !self.shards.is_empty()
+    }
+
+    /// Whether the reply of the present command is to be dropped.
+    pub fn wants_no_reply(&self) -> bool {
+        matches!(self.reply_mode, ReplyMode::Off | ReplyMode::Skip)
     }
 
     /// Whether the next request may run now.

@@ -1,6 +1,6 @@
 //! Hashes, with an expiry for each field that wants one.
 //!
-//! A small hash stands in one allocation, fields in the order they were added, as in Redis. Once a field of it gets an
+//! A small hash is one run of bytes, fields in the order they were added, as in Redis. Once a field of it gets an
 //! expiry it turns into a `listpackex`: fields ordered by expiry, those without one last. A large hash is a table in
 //! the order of its slots. No form turns back into a smaller one.
 //!
@@ -21,7 +21,7 @@ const NEVER: i64 = i64::MAX;
 #[derive(Clone)]
 pub struct Hash(Form);
 
-/// Only the smallest form is inline, so that a lock costs no more than its one allocation.
+/// Only the smallest form is in place, so that a lock needs no allocation.
 #[derive(Clone)]
 enum Form {
     /// Field, value, field, value, ….

@@ -1,22 +1,50 @@
-//! Byte strings one after another in a single allocation: the small form of hashes and sets.
+//! Byte strings one after another, without a gap: the small form of hashes and sets.
 //!
-//! Each string has its length before it, in seven bits a byte, low bits first; the top bit says that more follow. There is
-//! no header, so that the hash of a lock (one field, one value) costs two bytes more than its text.
+//! Each string has its length before it, in seven bits a byte, low bits first; the top bit says that more follow. What a lock
+//! needs (one field of a UUID and a thread's number, one small count) fits in place, without an allocation.
 
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
+/// Bytes that fit in place. With their length and the tag they make 48.
+const INLINE: usize = 46;
+
 /// A sequence of byte strings. Positions are byte offsets of an entry's length.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Packed(Box<[u8]>);
+#[derive(Clone)]
+pub enum Packed {
+    Inline { len: u8, bytes: [u8; INLINE] },
+    Heap(Box<[u8]>),
+}
+
+impl Default for Packed {
+    fn default() -> Self {
+        Packed::Inline { len: 0, bytes: [0; INLINE] }
+    }
+}
 
 impl Packed {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Packed::Inline { len, bytes } => &bytes[..*len as usize],
+            Packed::Heap(bytes) => bytes,
+        }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Packed::Inline { len, bytes } => &mut bytes[..*len as usize],
+            Packed::Heap(bytes) => bytes,
+        }
+    }
+
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.end() == 0
     }
 
     /// Total bytes; also the position after the last entry.
     pub fn end(&self) -> usize {
-        self.0.len()
+        self.bytes().len()
     }
 
     /// Number of entries, by walking over them.
@@ -26,9 +54,10 @@ impl Packed {
 
     /// Where the bytes of the entry at `position` stand.
     fn span(&self, position: usize) -> Range<usize> {
+        let bytes = self.bytes();
         let (mut len, mut shift, mut start) = (0, 0, position);
         loop {
-            let byte = self.0[start];
+            let byte = bytes[start];
             len |= ((byte & 0x7f) as usize) << shift;
             start += 1;
             if byte < 0x80 {
@@ -41,7 +70,7 @@ impl Packed {
     /// The entry at `position` and the position of the next.
     pub fn at(&self, position: usize) -> (&[u8], usize) {
         let span = self.span(position);
-        (&self.0[span.clone()], span.end)
+        (&self.bytes()[span.clone()], span.end)
     }
 
     /// The position `entries` entries after `position`.
@@ -78,16 +107,23 @@ impl Packed {
         {
             let span = self.span(range.start);
             if span.end == range.end && span.len() == entry.len() {
-                self.0[span].copy_from_slice(entry);
+                self.bytes_mut()[span].copy_from_slice(entry);
                 return;
             }
         }
         let added: usize = entries.iter().map(|entry| length_bytes(entry.len()) + entry.len()).sum();
-        let mut bytes = Vec::with_capacity(self.0.len() - range.len() + added);
-        bytes.extend_from_slice(&self.0[..range.start]);
+        let old = self.bytes();
+        let mut bytes: SmallVec<[u8; INLINE]> = SmallVec::with_capacity(old.len() - range.len() + added);
+        bytes.extend_from_slice(&old[..range.start]);
         entries.iter().for_each(|entry| write(&mut bytes, entry));
-        bytes.extend_from_slice(&self.0[range.end..]);
-        self.0 = bytes.into();
+        bytes.extend_from_slice(&old[range.end..]);
+        *self = if bytes.spilled() {
+            Packed::Heap(bytes.into_boxed_slice())
+        } else {
+            let mut inline = [0; INLINE];
+            inline[..bytes.len()].copy_from_slice(&bytes);
+            Packed::Inline { len: bytes.len() as u8, bytes: inline }
+        };
     }
 
     pub fn append(&mut self, entries: &[&[u8]]) {
@@ -104,7 +140,7 @@ fn length_bytes(len: usize) -> usize {
     (usize::BITS - (len | 1).leading_zeros()).div_ceil(7) as usize
 }
 
-fn write(bytes: &mut Vec<u8>, entry: &[u8]) {
+fn write(bytes: &mut SmallVec<[u8; INLINE]>, entry: &[u8]) {
     let mut len = entry.len();
     while len >= 0x80 {
         bytes.push(len as u8 | 0x80);

@@ -205,6 +205,11 @@ impl Reply {
         }
     }
 
+    /// Puts bytes that are already in wire form before those at `at`.
+    pub fn insert(&mut self, at: usize, bytes: &[u8]) {
+        self.buf.splice(at..at, bytes.iter().copied());
+    }
+
     /// Starts an aggregate whose length is not known yet.
     pub fn defer(&mut self) -> Deferred {
         Deferred(self.buf.len())

@@ -172,6 +172,11 @@ impl World {
         self.nodes[conn.node].sessions.get(conn.session).is_none_or(|session| session.closing)
     }
 
+    /// Whether a connection ends at once, written or not.
+    pub fn is_killed(&self, conn: ConnId) -> bool {
+        self.nodes[conn.node].sessions.get(conn.session).is_none_or(|session| session.killed)
+    }
+
     /// What a request of this connection may hold.
     pub fn request_limits(&self, conn: ConnId) -> RequestLimits {
         let node = &self.nodes[conn.node];

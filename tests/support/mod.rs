@@ -2,6 +2,8 @@
 
 // Each test binary uses its own part.
 #![allow(dead_code)]
+// Tests have clocks and threads; the core has none.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod case;
 pub mod client;

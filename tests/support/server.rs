@@ -3,7 +3,8 @@
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
 
 use super::client::Client;
 
@@ -52,6 +53,30 @@ impl Server {
         // The pipe has to be emptied for as long as the server writes to it.
         std::thread::spawn(move || lines.for_each(drop));
         Server { name, port, child }
+    }
+
+    /// The number of the process.
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks the process to end, as a service manager does, and waits for it.
+    pub fn terminate(mut self) -> ExitStatus {
+        let killed = Command::new("kill").arg(self.child.id().to_string()).status();
+        assert!(killed.is_ok_and(|status| status.success()));
+        self.child.wait().expect("the process ends")
+    }
+
+    /// How the process ended, if it does so in time.
+    pub fn wait(mut self, patience: Duration) -> Option<ExitStatus> {
+        let began = Instant::now();
+        while began.elapsed() < patience {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                return Some(status);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        None
     }
 
     pub fn connect(&self) -> Client {

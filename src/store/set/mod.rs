@@ -13,15 +13,15 @@ use super::slab_map::{SlabMap, scale};
 use crate::num::parse_i64;
 use crate::version::Version;
 
-/// A set of byte strings.
+/// A set of byte strings. Boxed, so that it does not make the keys of locks larger.
 #[derive(Clone)]
-pub struct Set(Form);
+pub struct Set(Box<Form>);
 
 #[derive(Clone)]
 enum Form {
     Intset(Vec<i64>),
     Listpack(Packed),
-    Table(Box<SlabMap<()>>),
+    Table(SlabMap<()>),
 }
 
 /// A member as the set holds it.
@@ -60,19 +60,19 @@ impl Set {
     }
 
     pub fn intset() -> Set {
-        Set(Form::Intset(Vec::new()))
+        Set(Box::new(Form::Intset(Vec::new())))
     }
 
     pub fn listpack() -> Set {
-        Set(Form::Listpack(Packed::default()))
+        Set(Box::new(Form::Listpack(Packed::default())))
     }
 
     pub fn table() -> Set {
-        Set(Form::Table(Box::default()))
+        Set(Box::new(Form::Table(SlabMap::new())))
     }
 
     pub fn encoding(&self) -> &'static str {
-        match self.0 {
+        match *self.0 {
             Form::Intset(_) => "intset",
             Form::Listpack(_) => "listpack",
             Form::Table(_) => "hashtable",
@@ -80,7 +80,7 @@ impl Set {
     }
 
     pub fn len(&self) -> usize {
-        match &self.0 {
+        match &*self.0 {
             Form::Intset(numbers) => numbers.len(),
             Form::Listpack(packed) => packed.count(),
             Form::Table(table) => table.len(),
@@ -88,7 +88,7 @@ impl Set {
     }
 
     pub fn is_empty(&self) -> bool {
-        match &self.0 {
+        match &*self.0 {
             Form::Intset(numbers) => numbers.is_empty(),
             Form::Listpack(packed) => packed.is_empty(),
             Form::Table(table) => table.is_empty(),
@@ -96,7 +96,7 @@ impl Set {
     }
 
     pub fn contains(&self, member: &[u8]) -> bool {
-        match &self.0 {
+        match &*self.0 {
             Form::Intset(numbers) => {
                 parse_i64(member).is_some_and(|number| numbers.binary_search(&number).is_ok())
             }
@@ -108,7 +108,7 @@ impl Set {
     /// Tells how many members (repeated ones included) one command is about to add.
     /// Since 7.2, more than a small form may have turn it into a table at once.
     pub fn expect(&mut self, members: usize, limits: &Limits) {
-        let most = match self.0 {
+        let most = match *self.0 {
             Form::Intset(_) => limits.set_max_intset_entries,
             Form::Listpack(_) => limits.set_max_listpack_entries,
             Form::Table(_) => return,
@@ -120,7 +120,7 @@ impl Set {
 
     /// Adds a member. Returns whether it is new.
     pub fn add(&mut self, member: &[u8], limits: &Limits) -> bool {
-        match &mut self.0 {
+        match &mut *self.0 {
             Form::Intset(numbers) => {
                 let Some(number) = parse_i64(member) else { return self.add_text_to_intset(member, limits) };
                 let Err(place) = numbers.binary_search(&number) else { return false };
@@ -158,7 +158,7 @@ impl Set {
             let mut packed = Packed::default();
             let digits: Vec<Vec<u8>> = self.iter().map(|number| number.to_vec()).collect();
             packed.append(&digits.iter().map(Vec::as_slice).chain([member]).collect::<Vec<_>>());
-            self.0 = Form::Listpack(packed);
+            *self.0 = Form::Listpack(packed);
         } else {
             self.become_table();
             self.add(member, limits);
@@ -168,7 +168,7 @@ impl Set {
 
     /// Removes a member. Returns whether it was there.
     pub fn remove(&mut self, member: &[u8]) -> bool {
-        match &mut self.0 {
+        match &mut *self.0 {
             Form::Intset(numbers) => {
                 let place = parse_i64(member).and_then(|number| numbers.binary_search(&number).ok());
                 place.map(|place| numbers.remove(place)).is_some()
@@ -183,7 +183,7 @@ impl Set {
 
     /// All members in order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = Member<'_>> + '_> {
-        match &self.0 {
+        match &*self.0 {
             Form::Intset(numbers) => Box::new(numbers.iter().map(|&number| Member::Int(number))),
             Form::Listpack(packed) => Box::new(packed.iter().map(Member::Bytes)),
             Form::Table(table) => Box::new(table.iter().map(|(member, ())| Member::Bytes(member))),
@@ -192,7 +192,7 @@ impl Set {
 
     /// Visits the next members of a scan, as [`SlabMap::scan`] does; small sets are visited whole.
     pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(Member<'_>)) -> u64 {
-        match &self.0 {
+        match &*self.0 {
             Form::Table(table) => table.scan(cursor, count, |member, ()| visit(Member::Bytes(member))),
             _ => {
                 self.iter().for_each(visit);
@@ -203,7 +203,7 @@ impl Set {
 
     /// A member chosen by a random number.
     pub fn random(&self, draw: u64) -> Option<Member<'_>> {
-        match &self.0 {
+        match &*self.0 {
             Form::Intset(numbers) => numbers.get(scale(draw, numbers.len())).copied().map(Member::Int),
             Form::Listpack(packed) => packed.iter().nth(scale(draw, packed.count())).map(Member::Bytes),
             Form::Table(table) => table.key(table.random(draw)?).map(Member::Bytes),
@@ -250,7 +250,7 @@ impl Set {
         let gone: BTreeSet<usize> = places.iter().copied().collect();
         let kept: Vec<usize> = (0..self.len()).filter(|place| !gone.contains(place)).collect();
         let kept = self.members_at(&kept);
-        *self = match (&self.0, kept.first()) {
+        *self = match (&*self.0, kept.first()) {
             (Form::Intset(_), _) => Set::intset(),
             (_, Some(first)) if limits.version < Version::V7_2 => Set::for_members(first, 1, limits),
             _ => Set::listpack(),
@@ -263,7 +263,7 @@ impl Set {
 
     /// An empty set of the form this one has.
     pub fn empty_of_same_form(&self, limits: &Limits) -> Set {
-        match self.0 {
+        match &*self.0 {
             _ if limits.version < Version::V7_2 => Set::intset(),
             Form::Intset(_) => Set::intset(),
             Form::Listpack(_) => Set::listpack(),
@@ -279,18 +279,18 @@ impl Set {
         let numbers: Option<Vec<i64>> = self.iter().map(|member| parse_i64(&member.to_vec())).collect();
         if let Some(mut numbers) = numbers {
             numbers.sort_unstable();
-            self.0 = Form::Intset(numbers);
+            *self.0 = Form::Intset(numbers);
         }
     }
 
     fn become_table(&mut self) {
-        if !matches!(self.0, Form::Table(_)) {
+        if !matches!(*self.0, Form::Table(_)) {
             let mut table = SlabMap::with_capacity(self.len() + 1);
             let mut digits = Buffer::new();
             for member in self.iter() {
                 table.insert(member.bytes(&mut digits), ());
             }
-            self.0 = Form::Table(Box::new(table));
+            *self.0 = Form::Table(table);
         }
     }
 }

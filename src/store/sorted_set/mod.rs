@@ -13,14 +13,14 @@ use super::limits::Limits;
 use super::slab_map::{SlabMap, scale};
 use crate::version::Version;
 
-/// A set of byte strings ordered by a score of each.
+/// A set of byte strings ordered by a score of each. Boxed, so that it does not make the keys of locks larger.
 #[derive(Clone)]
-pub struct SortedSet(Form);
+pub struct SortedSet(Box<Form>);
 
 #[derive(Clone)]
 enum Form {
     Listpack(Vec<(Box<[u8]>, f64)>),
-    Skiplist(Box<Large>),
+    Skiplist(Large),
 }
 
 #[derive(Clone, Default)]
@@ -86,7 +86,7 @@ impl LexBound<'_> {
 impl SortedSet {
     /// An empty set for `members` members (repeated ones included) of up to `longest` bytes.
     pub fn for_members(members: usize, longest: usize, limits: &Limits) -> SortedSet {
-        let mut set = SortedSet(Form::Listpack(Vec::new()));
+        let mut set = SortedSet(Box::new(Form::Listpack(Vec::new())));
         if limits.zset_max_listpack_entries == 0 || longest > limits.zset_max_listpack_value {
             set.become_skiplist();
         }
@@ -96,7 +96,7 @@ impl SortedSet {
 
     /// An empty large set, as set operations begin with.
     pub fn skiplist() -> SortedSet {
-        SortedSet(Form::Skiplist(Box::default()))
+        SortedSet(Box::new(Form::Skiplist(Large::default())))
     }
 
     /// Tells how many members (repeated ones included) of up to `longest` bytes one command is about to add.
@@ -110,14 +110,14 @@ impl SortedSet {
     }
 
     pub fn encoding(&self) -> &'static str {
-        match self.0 {
+        match *self.0 {
             Form::Listpack(_) => "listpack",
             Form::Skiplist(_) => "skiplist",
         }
     }
 
     pub fn len(&self) -> usize {
-        match &self.0 {
+        match &*self.0 {
             Form::Listpack(entries) => entries.len(),
             Form::Skiplist(large) => large.scores.len(),
         }
@@ -128,7 +128,7 @@ impl SortedSet {
     }
 
     pub fn score(&self, member: &[u8]) -> Option<f64> {
-        match &self.0 {
+        match &*self.0 {
             Form::Listpack(entries) => {
                 entries.iter().find(|(other, _)| **other == *member).map(|&(_, score)| score)
             }
@@ -138,7 +138,7 @@ impl SortedSet {
 
     /// The rank of a member, from 0 for the lowest score.
     pub fn rank(&self, member: &[u8]) -> Option<usize> {
-        match &self.0 {
+        match &*self.0 {
             Form::Listpack(entries) => entries.iter().position(|(other, _)| **other == *member),
             Form::Skiplist(_) => self.score(member).map(|score| self.place(member, score)),
         }
@@ -158,7 +158,7 @@ impl SortedSet {
         if let Some(old) = old {
             // A large set keeps the member in its slot, so that scans do not miss it.
             let rank = self.place(member, old);
-            match &mut self.0 {
+            match &mut *self.0 {
                 Form::Listpack(entries) => drop(entries.remove(rank)),
                 Form::Skiplist(large) => drop(large.order.remove(rank..rank + 1)),
             }
@@ -168,7 +168,7 @@ impl SortedSet {
             self.become_skiplist();
         }
         let rank = self.place(member, score);
-        match &mut self.0 {
+        match &mut *self.0 {
             // A listpack holds whole scores as integers, which know no negative zero.
             Form::Listpack(entries) => entries.insert(rank, (member.into(), score + 0.0)),
             Form::Skiplist(large) => {
@@ -187,7 +187,7 @@ impl SortedSet {
 
     /// Removes the entry at a rank.
     fn take(&mut self, rank: usize) -> Option<(Box<[u8]>, f64)> {
-        match &mut self.0 {
+        match &mut *self.0 {
             Form::Listpack(entries) => (rank < entries.len()).then(|| entries.remove(rank)),
             Form::Skiplist(large) => {
                 let slot = *large.order.remove(rank..rank + 1).first()?;
@@ -211,7 +211,7 @@ impl SortedSet {
         if ranks.is_empty() {
             return 0;
         }
-        match &mut self.0 {
+        match &mut *self.0 {
             Form::Listpack(entries) => drop(entries.drain(ranks.clone())),
             Form::Skiplist(large) => {
                 for slot in large.order.remove(ranks.clone()) {
@@ -224,7 +224,7 @@ impl SortedSet {
 
     /// The number of entries before the first for which `is_before(member, score)` is false.
     fn partition_point(&self, is_before: impl Fn(&[u8], f64) -> bool) -> usize {
-        match &self.0 {
+        match &*self.0 {
             Form::Listpack(entries) => entries.partition_point(|(member, score)| is_before(member, *score)),
             Form::Skiplist(large) => large.order.partition_point(|slot| {
                 large.scores.entry(slot).is_some_and(|(member, &score)| is_before(member, score))
@@ -249,7 +249,7 @@ impl SortedSet {
 
     /// The members and scores from `rank` on, by rising rank.
     pub fn iter_from(&self, rank: usize) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
-        match &self.0 {
+        match &*self.0 {
             Form::Listpack(entries) => Box::new(entries.iter().skip(rank).map(entry)),
             Form::Skiplist(large) => Box::new(large.order.walk(rank).filter_map(|slot| large.entry(slot))),
         }
@@ -257,7 +257,7 @@ impl SortedSet {
 
     /// The members and scores from `rank` on, by falling rank.
     pub fn iter_back_from(&self, rank: usize) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
-        match &self.0 {
+        match &*self.0 {
             Form::Listpack(entries) => {
                 Box::new(entries.get(..=rank).unwrap_or_default().iter().rev().map(entry))
             }
@@ -282,7 +282,7 @@ impl SortedSet {
 
     /// Visits the next entries of a scan, as [`SlabMap::scan`] does; a small set is visited whole.
     pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&[u8], f64)) -> u64 {
-        match &self.0 {
+        match &*self.0 {
             Form::Skiplist(large) => large.scores.scan(cursor, count, |member, &score| visit(member, score)),
             Form::Listpack(entries) => {
                 entries.iter().map(entry).for_each(|(member, score)| visit(member, score));
@@ -300,18 +300,18 @@ impl SortedSet {
             return;
         }
         let entries = self.iter().map(|(member, score)| (member.into(), score + 0.0)).collect();
-        self.0 = Form::Listpack(entries);
+        *self.0 = Form::Listpack(entries);
     }
 
     /// Makes a set large, whatever its size, as SORT does.
     pub fn become_skiplist(&mut self) {
-        let Form::Listpack(entries) = &self.0 else { return };
-        let mut large = Box::<Large>::default();
+        let Form::Listpack(entries) = &*self.0 else { return };
+        let mut large = Large::default();
         for (rank, (member, score)) in entries.iter().enumerate() {
             let (slot, _) = large.scores.insert(member, *score);
             large.order.insert(rank, slot);
         }
-        self.0 = Form::Skiplist(large);
+        *self.0 = Form::Skiplist(large);
     }
 }
 

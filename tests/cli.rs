@@ -1,0 +1,114 @@
+//! The program itself: how it starts, what it says, how it ends.
+
+#![allow(clippy::disallowed_methods)]
+
+mod support;
+
+use std::io::Write;
+use std::net::TcpListener;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use support::client::Client;
+use support::server::Server;
+
+fn redlatch(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_redlatch")).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn help_and_version_are_worth_reading() {
+    let help = redlatch(&["--help"]);
+    let text = String::from_utf8_lossy(&help.stdout);
+    assert!(help.status.success());
+    for word in ["--port", "--redis-version", "--requirepass", "--clock", "--seed", "independent master"] {
+        assert!(text.contains(word), "{word} is missing in:\n{text}");
+    }
+    assert!(String::from_utf8_lossy(&redlatch(&["--version"]).stdout).starts_with("redlatch "));
+}
+
+#[test]
+fn a_port_in_use_is_one_clear_line() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = redlatch(&["--port", &port]);
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(
+        stderr(&output),
+        format!("redlatch: cannot listen on 127.0.0.1:{port}: it is in use; --port takes another\n")
+    );
+}
+
+#[test]
+fn what_is_wrong_with_the_options_is_one_line() {
+    for (args, said) in [
+        (&["/nonexistent.conf"][..], "cannot read /nonexistent.conf"),
+        (&["--maxclients", "many"], "--maxclients: argument couldn't be parsed into an integer"),
+        (&["--bind", "nowhere"], "'nowhere' is not an address to bind to"),
+        (&["--databases", "0"], "--databases"),
+        (&["--log", "=x=y"], "log filter"),
+    ] {
+        let output = redlatch(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        assert!(stderr(&output).contains(said), "{args:?} said {}", stderr(&output));
+        assert_eq!(stderr(&output).lines().count(), 1, "{args:?} said {}", stderr(&output));
+    }
+    assert_ne!(redlatch(&["--redis-version", "6.2"]).status.code(), Some(0));
+    assert_ne!(redlatch(&["--no-such-option"]).status.code(), Some(0));
+}
+
+#[test]
+fn a_configuration_file_is_read_and_its_bad_line_named() {
+    let path = std::env::temp_dir().join(format!("redlatch-{}.conf", std::process::id()));
+    let mut file = std::fs::File::create(&path).unwrap();
+    writeln!(file, "# a comment\nmaxclients 77\n\nsave \"\"\nnotify-keyspace-events \"KEA\"").unwrap();
+    let server = Server::redlatch("7.4", &[path.to_str().unwrap()]);
+    assert_eq!(
+        server.connect().call(&["CONFIG", "GET", "maxclients"]),
+        b"*2\r\n$10\r\nmaxclients\r\n$2\r\n77\r\n"
+    );
+    writeln!(file, "nosuchdirective 1").unwrap();
+    let output = redlatch(&[path.to_str().unwrap(), "--port", "0"]);
+    assert!(stderr(&output).contains(":6: Bad directive"), "{}", stderr(&output));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn several_ports_are_independent_masters_with_one_password() {
+    let second = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = Server::redlatch("7.4", &["--port", &second.to_string(), "--requirepass", "a123456"]);
+    let mut first = server.connect();
+    let mut second = Client::connect(second);
+    assert_eq!(first.call(&["GET", "k"]), b"-NOAUTH Authentication required.\r\n");
+    for client in [&mut first, &mut second] {
+        assert_eq!(client.call(&["AUTH", "a123456"]), b"+OK\r\n");
+    }
+    first.call(&["SET", "k", "v"]);
+    assert_eq!(second.call(&["GET", "k"]), b"$-1\r\n");
+}
+
+#[test]
+fn a_unix_socket_serves_and_is_gone_afterwards() {
+    let path = std::env::temp_dir().join(format!("redlatch-{}.sock", std::process::id()));
+    let server = Server::redlatch("7.4", &["--unixsocket", path.to_str().unwrap()]);
+    let mut stream = std::os::unix::net::UnixStream::connect(&path).unwrap();
+    stream.write_all(b"PING\r\n").unwrap();
+    let mut reply = [0; 7];
+    std::io::Read::read_exact(&mut stream, &mut reply).unwrap();
+    assert_eq!(&reply, b"+PONG\r\n");
+    server.terminate();
+    assert!(!path.exists());
+}
+
+#[test]
+fn sigterm_and_shutdown_end_it_cleanly() {
+    let server = Server::redlatch("7.4", &[]);
+    assert_eq!(server.terminate().code(), Some(0));
+    let server = Server::redlatch("7.4", &[]);
+    server.connect().send(&["SHUTDOWN", "NOSAVE"]);
+    assert_eq!(server.wait(Duration::from_secs(5)).and_then(|status| status.code()), Some(0));
+}
