@@ -4,6 +4,7 @@ pub mod cli;
 pub mod commands;
 pub mod error;
 pub mod glob;
+mod grisu;
 pub mod long_double;
 pub mod net;
 pub mod node;
