@@ -22,6 +22,8 @@ pub struct ScanOptions<'a> {
 pub struct Extra {
     pub kind: bool,
     pub no_values: bool,
+    /// NOVALUES is known, but for another kind of scan.
+    pub no_values_elsewhere: bool,
 }
 
 impl<'a> ScanOptions<'a> {
@@ -47,6 +49,8 @@ impl<'a> ScanOptions<'a> {
                 options.kind = words.next();
             } else if extra.no_values && words.take("NOVALUES") {
                 options.no_values = true;
+            } else if extra.no_values_elsewhere && words.take("NOVALUES") {
+                return Err(Error::new("ERR NOVALUES option can only be used in HSCAN"));
             } else {
                 return Err(error::SYNTAX);
             }
