@@ -298,6 +298,11 @@ impl<'a> Ctx<'a> {
 
     // ---- waiting -------------------------------------------------------------------------------------------------
 
+    /// Whether this call may wait: those of transactions and scripts may not.
+    pub fn may_wait(&self) -> bool {
+        matches!(self.origin, Origin::Client | Origin::Blocked)
+    }
+
     /// Lets the client wait for keys, up to `timeout_ms` (0: for ever); where waiting is not possible it gets the
     /// reply of a timeout at once.
     pub fn wait_for(&mut self, wait: Wait, keys: &[&[u8]], timeout_ms: u64, reply: TimeoutReply) {
@@ -325,17 +330,20 @@ impl<'a> Ctx<'a> {
     /// A timeout in seconds with fractions, as blocking commands take it; in ms.
     pub fn timeout_ms(&self, index: usize) -> Result<u64, Error> {
         const OUT_OF_RANGE: Error = Error::new("ERR timeout is out of range");
+        const NEGATIVE: Error = Error::new("ERR timeout is negative");
         let seconds = num::parse_f64(self.argv[index])
             .ok_or(Error::new("ERR timeout is not a float or out of range"))?;
         let ms = seconds * 1000.0;
+        // Before 7.2 a number that is too large overflows.
+        let checks_range = self.version() >= Version::V7_2;
         if ms > i64::MAX as f64 {
-            return Err(OUT_OF_RANGE);
+            return Err(if checks_range { OUT_OF_RANGE } else { NEGATIVE });
         }
         let ms = ms.ceil() as i64;
         if ms < 0 {
-            return Err(Error::new("ERR timeout is negative"));
+            return Err(NEGATIVE);
         }
-        if ms > 0 && ms.checked_add(self.now().wall_ms()).is_none() {
+        if checks_range && ms.checked_add(self.now().wall_ms()).is_none() {
             return Err(OUT_OF_RANGE);
         }
         Ok(ms as u64)

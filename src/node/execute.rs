@@ -58,7 +58,10 @@ impl Node {
             ReplyMode::Off => reply.truncate(start),
             ReplyMode::Skip => {
                 reply.truncate(start);
-                session.reply_mode = ReplyMode::On;
+                // The reply of a client that waits is still to come.
+                if session.blocked.is_none() {
+                    session.reply_mode = ReplyMode::On;
+                }
             }
             ReplyMode::SkipNext => session.reply_mode = ReplyMode::Skip,
         }
