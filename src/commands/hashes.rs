@@ -3,14 +3,13 @@
 use super::command::*;
 use super::ctx::Ctx;
 use super::random;
-use super::scan::{self, Extra, ScanOptions};
+use super::scan;
 use crate::error::{self, Error, Outcome};
 use crate::long_double::LongDouble;
 use crate::node::notify::Class;
 use crate::num;
 use crate::store::Hash;
 use crate::store::hash::Field;
-use crate::version::Version;
 use crate::wire::Reply;
 
 pub const COMMANDS: &[Command] = &[
@@ -396,24 +395,17 @@ fn hincrbyfloat(ctx: &mut Ctx) -> Outcome {
 }
 
 fn hscan(ctx: &mut Ctx) -> Outcome {
-    let key = ctx.argv[1];
-    let extra = Extra { no_values: ctx.version() >= Version::V7_4, ..Extra::default() };
-    let options = ScanOptions::parse(ctx, 2, extra)?;
     let now_ms = ctx.now().wall_ms();
-    let mut found: Vec<Box<[u8]>> = Vec::new();
-    let mut next = 0;
-    if let Some(hash) = ctx.read::<Hash>(key)? {
-        next = hash.scan(options.cursor, options.count, |field| {
+    scan::scan_value::<Hash>(ctx, |hash, options, found| {
+        hash.scan(options.cursor, options.count, |field| {
             if !field.is_expired(now_ms) && options.matches(field.name) {
-                found.push(field.name.into());
+                found.push(field.name.to_vec());
                 if !options.no_values {
-                    found.push(field.value.into());
+                    found.push(field.value.to_vec());
                 }
             }
-        });
-    }
-    scan::reply(ctx, next, &found);
-    Ok(())
+        })
+    })
 }
 
 fn hrandfield(ctx: &mut Ctx) -> Outcome {

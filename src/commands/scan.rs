@@ -1,9 +1,11 @@
 //! What SCAN, HSCAN, SSCAN and ZSCAN have in common: cursor and options.
 
 use super::ctx::Ctx;
-use crate::error::{self, Error};
+use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::num;
+use crate::store::Kind;
+use crate::version::Version;
 
 /// The options of a scan.
 pub struct ScanOptions<'a> {
@@ -17,16 +19,9 @@ pub struct ScanOptions<'a> {
     pub no_values: bool,
 }
 
-/// The words that a kind of scan knows besides MATCH and COUNT.
-#[derive(Clone, Copy, Default)]
-pub struct Extra {
-    pub kind: bool,
-    pub no_values: bool,
-}
-
 impl<'a> ScanOptions<'a> {
     /// Reads the cursor, which is the word at that index, and the options behind it.
-    pub fn parse(ctx: &Ctx<'a>, cursor: usize, extra: Extra) -> Result<ScanOptions<'a>, Error> {
+    pub fn parse(ctx: &Ctx<'a>, cursor: usize) -> Result<ScanOptions<'a>, Error> {
         let mut words = ctx.words(cursor + 1);
         let mut options = ScanOptions {
             cursor: num::parse_cursor(ctx.argv[cursor], ctx.version()).ok_or(error::INVALID_CURSOR)?,
@@ -44,9 +39,12 @@ impl<'a> ScanOptions<'a> {
                 options.count = count as usize;
             } else if words.take_with("MATCH", 1) {
                 options.pattern = words.next();
-            } else if extra.kind && words.take_with("TYPE", 1) {
+            } else if ctx.command.name == "scan" && words.take_with("TYPE", 1) {
                 options.kind = words.next();
-            } else if extra.no_values && words.take("NOVALUES") {
+            } else if ctx.version() >= Version::V7_4 && words.take("NOVALUES") {
+                if ctx.command.name != "hscan" {
+                    return Err(Error::new("ERR NOVALUES option can only be used in HSCAN"));
+                }
                 options.no_values = true;
             } else {
                 return Err(error::SYNTAX);
@@ -61,6 +59,24 @@ impl<'a> ScanOptions<'a> {
             Some(pattern) => glob::matches(pattern, element, false),
         }
     }
+}
+
+/// HSCAN, SSCAN or ZSCAN: `visit` scans the value and gives the next cursor. The options of a scan of nothing are not
+/// looked at.
+pub fn scan_value<T: Kind>(
+    ctx: &mut Ctx,
+    visit: impl FnOnce(&T, &ScanOptions, &mut Vec<Vec<u8>>) -> u64,
+) -> Outcome {
+    let (key, version) = (ctx.argv[1], ctx.version());
+    num::parse_cursor(ctx.argv[2], version).ok_or(error::INVALID_CURSOR)?;
+    let options = ScanOptions::parse(ctx, 2);
+    let mut found = Vec::new();
+    let next = match ctx.read::<T>(key)? {
+        Some(value) => visit(value, &options?, &mut found),
+        None => 0,
+    };
+    reply(ctx, next, &found);
+    Ok(())
 }
 
 /// Writes the next cursor and the elements found.

@@ -2,7 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
-use super::scan::{self, Extra, ScanOptions};
+use super::scan;
 use crate::error::{self, Outcome};
 use crate::node::notify::Class;
 use crate::num;
@@ -242,23 +242,14 @@ fn write_members(set: &Set, reply: &mut Reply) {
 }
 
 fn sscan(ctx: &mut Ctx) -> Outcome {
-    let key = ctx.argv[1];
-    num::parse_cursor(ctx.argv[2]).ok_or(error::INVALID_CURSOR)?;
-    let options = ScanOptions::parse(ctx.argv[2], ctx.words(3), Extra::default());
-    let mut found: Vec<Vec<u8>> = Vec::new();
-    let mut next = 0;
-    // The options of a scan of nothing are not looked at.
-    if let Some(set) = ctx.read::<Set>(key)? {
-        let options = options?;
-        next = set.scan(options.cursor, options.count, |member| {
+    scan::scan_value::<Set>(ctx, |set, options, found| {
+        set.scan(options.cursor, options.count, |member| {
             let member = member.to_vec();
             if options.matches(&member) {
                 found.push(member);
             }
-        });
-    }
-    scan::reply(ctx, next, &found);
-    Ok(())
+        })
+    })
 }
 
 fn spop(ctx: &mut Ctx) -> Outcome {

@@ -261,7 +261,7 @@ impl Set {
         let gone: BTreeSet<usize> = places.iter().copied().collect();
         let kept: Vec<usize> = (0..self.len()).filter(|place| !gone.contains(place)).collect();
         let kept = self.members_at(&kept);
-        *self = match (&self.0, kept.first()) {
+        *self = match (&*self.0, kept.first()) {
             (Form::Intset(_), _) => Set::intset(),
             (_, Some(first)) if limits.version < Version::V7_2 => Set::for_members(first, 1, limits),
             _ => Set::listpack(),
@@ -274,7 +274,7 @@ impl Set {
 
     /// An empty set of the form this one has.
     pub fn empty_of_same_form(&self, limits: &Limits) -> Set {
-        match self.0 {
+        match &*self.0 {
             _ if limits.version < Version::V7_2 => Set::intset(),
             Form::Intset(_) => Set::intset(),
             Form::Listpack(_) => Set::listpack(),

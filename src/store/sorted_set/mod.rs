@@ -96,7 +96,7 @@ impl SortedSet {
 
     /// An empty large set, as set operations begin with.
     pub fn skiplist() -> SortedSet {
-        SortedSet(Form::Skiplist(Box::default()))
+        SortedSet(Box::new(Form::Skiplist(Large::default())))
     }
 
     /// Tells how many members (repeated ones included) of up to `longest` bytes one command is about to add.

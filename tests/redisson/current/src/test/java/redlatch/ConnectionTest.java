@@ -2,12 +2,9 @@ package redlatch;
 
 import org.junit.jupiter.api.Test;
 import org.redisson.Redisson;
-import org.redisson.api.RBucket;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
-import org.redisson.api.listener.TrackingListener;
 import org.redisson.client.RedisException;
-import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 import org.redisson.config.Protocol;
 import org.redisson.config.ReadMode;
@@ -79,17 +76,6 @@ class ConnectionTest extends RedissonTest {
         long writtenMs = NANOSECONDS.toMillis(System.nanoTime() - start);
         assertTrue(readMs < writtenMs && writtenMs >= 490, "read after " + readMs + " ms, wrote after " + writtenMs);
         lock.unlock();
-    }
-
-    @Test
-    void changesOfTrackedKeysAreTold() throws Exception {
-        BlockingQueue<String> changed = new LinkedBlockingQueue<>();
-        RBucket<String> bucket = other.getBucket("bucket", StringCodec.INSTANCE);
-        int listener = bucket.addListener((TrackingListener) changed::add);
-        bucket.get();
-        ask("SET", "bucket", "new");
-        assertEquals("bucket", changed.poll(10, SECONDS));
-        bucket.removeListener(listener);
     }
 
     @Test

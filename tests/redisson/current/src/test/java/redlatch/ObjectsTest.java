@@ -2,25 +2,16 @@ package redlatch;
 
 import org.junit.jupiter.api.Test;
 import org.redisson.api.RAtomicLong;
-import org.redisson.api.RBitSet;
-import org.redisson.api.RBloomFilter;
 import org.redisson.api.RBucket;
-import org.redisson.api.RGeo;
 import org.redisson.api.RLexSortedSet;
 import org.redisson.api.RList;
 import org.redisson.api.RLongAdder;
 import org.redisson.api.RScheduledExecutorService;
 import org.redisson.api.RScoredSortedSet;
 import org.redisson.api.RSet;
-import org.redisson.api.RStream;
 import org.redisson.api.RTimeSeries;
 import org.redisson.api.TimeSeriesEntry;
 import org.redisson.api.WorkerOptions;
-import org.redisson.api.geo.GeoUnit;
-import org.redisson.api.stream.StreamAddArgs;
-import org.redisson.api.stream.StreamCreateGroupArgs;
-import org.redisson.api.stream.StreamMessageId;
-import org.redisson.api.stream.StreamReadGroupArgs;
 
 import java.io.Serializable;
 import java.time.Duration;
@@ -153,50 +144,6 @@ class ObjectsTest extends RedissonTest {
         assertEquals("short", series.get(600));
         eventually("the short one is gone", () -> series.range(550, 650).isEmpty());
         series.destroy();
-    }
-
-    @Test
-    void streamWithAGroup() throws Exception {
-        RStream<String, String> stream = redisson.getStream("stream");
-        stream.createGroup(StreamCreateGroupArgs.name("group").makeStream());
-        StreamMessageId first = stream.add(StreamAddArgs.entry("k", "1"));
-        stream.add(StreamAddArgs.entry("k", "2"));
-        Map<StreamMessageId, Map<String, String>> read =
-            stream.readGroup("group", "consumer", StreamReadGroupArgs.neverDelivered().count(1));
-        assertEquals(Map.of(first, Map.of("k", "1")), read);
-        assertEquals(1, stream.getPendingInfo("group").getTotal());
-        assertEquals(1, stream.ack("group", first));
-        assertEquals(1, stream.readGroup("group", "consumer", StreamReadGroupArgs.neverDelivered()).size());
-        CompletableFuture<Integer> reader = spawn(() -> other.getStream("stream").readGroup("group", "late",
-            StreamReadGroupArgs.neverDelivered().timeout(Duration.ofSeconds(20))).size());
-        eventually("it is blocked", () -> this.<String>ask("INFO", "clients").contains("blocked_clients:1\r\n"));
-        stream.add(StreamAddArgs.entry("k", "3"));
-        assertEquals(1, reader.get(10, SECONDS));
-        assertEquals(3, stream.range(StreamMessageId.MIN, StreamMessageId.MAX).size());
-    }
-
-    @Test
-    void bitsAndSketches() {
-        RBitSet bits = redisson.getBitSet("bits");
-        bits.set(3);
-        bits.set(100, 104);
-        assertEquals(5, bits.cardinality());
-        assertEquals(104, bits.length());
-        assertEquals(-7, bits.setSigned(8, 16, -7) + bits.getSigned(8, 16));
-        RBloomFilter<String> bloom = redisson.getBloomFilter("bloom");
-        assertTrue(bloom.tryInit(1_000, 0.01));
-        assertTrue(bloom.add("a"));
-        assertFalse(bloom.add("a"));
-        assertTrue(bloom.contains("a"));
-        assertFalse(bloom.contains("b"));
-        assertEquals(1, bloom.count());
-        redisson.getHyperLogLog("log").addAll(List.of("a", "b", "c", "a"));
-        assertEquals(3, redisson.getHyperLogLog("log").count());
-        RGeo<String> geo = redisson.getGeo("geo");
-        geo.add(13.361389, 38.115556, "Palermo");
-        geo.add(15.087269, 37.502669, "Catania");
-        assertEquals(166.2742, geo.dist("Palermo", "Catania", GeoUnit.KILOMETERS), 0.001);
-        assertEquals("sqc8b49rny0", geo.hash("Palermo").get("Palermo"));
     }
 
     @Test

@@ -1,9 +1,6 @@
 package redlatch;
 
 import org.junit.jupiter.api.Test;
-import org.redisson.api.FunctionMode;
-import org.redisson.api.FunctionResult;
-import org.redisson.api.RFunction;
 import org.redisson.api.RLock;
 import org.redisson.api.RScript;
 import org.redisson.api.RScript.Mode;
@@ -96,25 +93,5 @@ class ScriptTest extends RedissonTest {
             () -> script().evalSha(Mode.READ_WRITE, sha, ReturnType.STRING, List.of(), "x"));
         lock.unlock();  // its scripts are loaded again
         assertFalse(lock.isLocked());
-    }
-
-    @Test
-    void functionsAreCalled() {
-        RFunction functions = redisson.getFunction(StringCodec.INSTANCE);
-        functions.load("lib", """
-            redis.register_function('put', function(keys, args) return redis.call('set', keys[1], args[1]) end)
-            redis.register_function{function_name = 'fetch', flags = {'no-writes'},
-                callback = function(keys, args) return redis.call('get', keys[1]) end}
-            """);
-        assertThrows(RedisException.class, () -> functions.load("lib", "redis.register_function('put', print)"));
-        functions.call(FunctionMode.WRITE, "put", FunctionResult.STRING, List.of("key"), "value");
-        assertEquals("value", functions.call(FunctionMode.READ, "fetch", FunctionResult.STRING, List.of("key")));
-        assertEquals(List.of("lib"), functions.list().stream().map(library -> library.getName()).toList());
-        byte[] dump = functions.dump();
-        functions.flush();
-        assertEquals(0, functions.list().size());
-        functions.restore(dump);
-        assertEquals("value", functions.call(FunctionMode.READ, "fetch", FunctionResult.STRING, List.of("key")));
-        functions.delete("lib");
     }
 }

@@ -2,7 +2,6 @@ package redlatch;
 
 import org.junit.jupiter.api.Test;
 import org.redisson.api.RPatternTopic;
-import org.redisson.api.RReliableTopic;
 import org.redisson.api.RTopic;
 import org.redisson.client.codec.StringCodec;
 
@@ -71,17 +70,6 @@ class TopicTest extends RedissonTest {
         assertEquals(50, take(50).stream().distinct().count());
         IntStream.range(0, 50).forEach(i -> other.getTopic("topic" + i).removeAllListeners());
         eventually("nobody listens", () -> channels().isEmpty());
-    }
-
-    @Test
-    void reliableTopicKeepsMessagesForItsListeners() throws Exception {
-        RReliableTopic topic = other.getReliableTopic("topic");
-        topic.addListener(String.class, (channel, message) -> received.add(message));
-        for (String message : List.of("1", "2", "3")) {
-            assertEquals(1, redisson.getReliableTopic("topic").publish(message));
-        }
-        assertEquals(List.of("1", "2", "3"), take(3));
-        topic.removeAllListeners();
     }
 
     private List<String> take(int count) throws InterruptedException {
