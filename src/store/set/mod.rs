@@ -71,6 +71,17 @@ impl Set {
         Set(Box::new(Form::Table(SlabMap::new())))
     }
 
+    /// A listpack of different members in this order, or a table if they are too many, whatever their length.
+    pub fn small(members: &[&[u8]], limits: &Limits) -> Set {
+        let mut packed = Packed::default();
+        packed.append(members);
+        let mut set = Set(Box::new(Form::Listpack(packed)));
+        if members.len() > limits.set_max_listpack_entries {
+            set.become_table();
+        }
+        set
+    }
+
     pub fn encoding(&self) -> &'static str {
         match *self.0 {
             Form::Intset(_) => "intset",
