@@ -100,6 +100,7 @@ pub fn run(options: &Options, out: &mut dyn Write, progress: &mut dyn FnMut(&str
         );
         out.write_all(summary.as_bytes()).map_err(|error| error.to_string())?;
     }
+    runner.reset()?;
     Ok(differences)
 }
 

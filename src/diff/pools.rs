@@ -97,8 +97,8 @@ const ODD_FLOATS: &[&str] = &[
 /// Lifetimes are far away or over at once: nothing may expire while commands run.
 const SECONDS: &[&str] = &["1000", "20000", "300000", "1000"];
 const MS: &[&str] = &["1000000", "20000999", "300000500", "1000000"];
-const AT: &[&str] = &["4102444800", "33177117420", "1"];
-const AT_MS: &[&str] = &["4102444800000", "33177117420000", "1"];
+const AT: &[&str] = &["4102444800", "33177117420"];
+const AT_MS: &[&str] = &["4102444800000", "33177117420000"];
 const ODD_TIMES: &[&str] = &[
     "0",
     "-1",
@@ -144,6 +144,7 @@ impl Pools {
             "seconds" => self.mostly(SECONDS, ODD_TIMES),
             "ms" => self.mostly(MS, ODD_TIMES),
             "at" => self.mostly(AT, ODD_TIMES),
+            "past" => self.pick(&["1", "1000000000"]),
             "atms" => self.mostly(AT_MS, ODD_TIMES),
             "timeout" => {
                 self.mostly(&["0", "0.0", "1000"], &["-1", "abc", "", "inf", "nan", "1e400", "-0.0", " 1"])

@@ -40,8 +40,6 @@ pub struct Difference {
     pub line: String,
     pub ours: Vec<u8>,
     pub theirs: Vec<u8>,
-    /// A server died or hung.
-    pub fatal: bool,
 }
 
 /// What a run of steps came to.
@@ -134,7 +132,8 @@ impl Runner {
         }
     }
 
-    fn reset(&mut self) -> Result<(), Fatal> {
+    /// Empties both servers and gives them their settings back.
+    pub fn reset(&mut self) -> Result<(), Fatal> {
         self.pairs.clear();
         self.control = open(&self.ours, &self.theirs)?;
         // What was closed before is gone once the barrier is passed.
@@ -253,7 +252,6 @@ impl Runner {
                 line,
                 ours: shown(pair.map(|pair| &pair.ours)),
                 theirs: shown(pair.map(|pair| &pair.theirs)),
-                fatal: false,
             }));
         }
         for client in 0..self.pairs.len() {
@@ -300,14 +298,7 @@ impl Runner {
             return Err(format!("{} died or hangs after {line}", self.ours.addr));
         }
         let ours = b"(died or hangs)".to_vec();
-        Ok(Difference {
-            at: 0,
-            command: step.command(),
-            line,
-            ours,
-            theirs: b"(lives)".to_vec(),
-            fatal: true,
-        })
+        Ok(Difference { at: 0, command: step.command(), line, ours, theirs: b"(lives)".to_vec() })
     }
 
     /// A question on the control connection; the keyspace is compared with such.
@@ -327,7 +318,7 @@ impl Runner {
         }
         let command = format!("{} behind the last step", String::from_utf8_lossy(&argv[0]));
         case.push(line.clone());
-        Ok(Err(Difference { at: 0, command, line, ours, theirs, fatal: false }))
+        Ok(Err(Difference { at: 0, command, line, ours, theirs }))
     }
 }
 
