@@ -5,6 +5,7 @@ pub mod commands;
 pub mod diff;
 pub mod error;
 pub mod glob;
+mod grisu;
 pub mod long_double;
 pub mod net;
 pub mod node;

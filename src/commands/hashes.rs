@@ -3,14 +3,13 @@
 use super::command::*;
 use super::ctx::Ctx;
 use super::random;
-use super::scan::{self, Extra};
+use super::scan;
 use crate::error::{self, Error, Outcome};
 use crate::long_double::LongDouble;
 use crate::node::notify::Class;
 use crate::num;
 use crate::store::Hash;
 use crate::store::hash::Field;
-use crate::version::Version;
 use crate::wire::Reply;
 
 pub const COMMANDS: &[Command] = &[
@@ -396,9 +395,8 @@ fn hincrbyfloat(ctx: &mut Ctx) -> Outcome {
 }
 
 fn hscan(ctx: &mut Ctx) -> Outcome {
-    let extra = Extra { no_values: ctx.version() >= Version::V7_4, ..Extra::default() };
     let now_ms = ctx.now().wall_ms();
-    scan::scan_value::<Hash>(ctx, extra, |hash, options, found| {
+    scan::scan_value::<Hash>(ctx, |hash, options, found| {
         hash.scan(options.cursor, options.count, |field| {
             if !field.is_expired(now_ms) && options.matches(field.name) {
                 found.push(field.name.to_vec());

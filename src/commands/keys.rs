@@ -2,7 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
-use super::scan::{self, Extra, ScanOptions};
+use super::scan::{self, ScanOptions};
 use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::node::notify::Class;
@@ -389,8 +389,7 @@ fn copy(ctx: &mut Ctx) -> Outcome {
 }
 
 fn scan(ctx: &mut Ctx) -> Outcome {
-    let extra = Extra { kind: true, ..Extra::default() };
-    let options = ScanOptions::parse(ctx, 1, extra)?;
+    let options = ScanOptions::parse(ctx, 1)?;
     let now = ctx.now();
     let mut found: Vec<Box<[u8]>> = Vec::new();
     let db = &ctx.node.store.dbs[ctx.db()];

@@ -2,7 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
-use super::scan::{self, Extra};
+use super::scan;
 use crate::error::{self, Outcome};
 use crate::node::notify::Class;
 use crate::num;
@@ -242,7 +242,7 @@ fn write_members(set: &Set, reply: &mut Reply) {
 }
 
 fn sscan(ctx: &mut Ctx) -> Outcome {
-    scan::scan_value::<Set>(ctx, Extra::default(), |set, options, found| {
+    scan::scan_value::<Set>(ctx, |set, options, found| {
         set.scan(options.cursor, options.count, |member| {
             let member = member.to_vec();
             if options.matches(&member) {

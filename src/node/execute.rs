@@ -71,7 +71,7 @@ impl Node {
     fn settle_reply(&mut self, id: SessionId, reply: &mut Reply, start: usize) {
         let pushes_first = self.config.version < Version::V7_2;
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if matches!(session.reply_mode, ReplyMode::Off | ReplyMode::Skip) {
+        if session.wants_no_reply() {
             reply.truncate(start);
         }
         if pushes_first && !session.own_pushes.is_empty() {
@@ -126,7 +126,9 @@ impl Node {
             && !NOT_QUEUED.contains(&command.name)
         {
             multi.commands.push(OwnedArgs::new(argv));
+            let start = reply.len();
             reply.status("QUEUED");
+            self.settle_reply(id, reply, start);
             return Ok(());
         }
         if self.must_postpone(id, command) {
@@ -216,8 +218,10 @@ impl Node {
     ) -> Outcome {
         let monitored = !self.monitors.is_empty() && !command.has(SKIP_MONITOR | ADMIN);
         let db = self.sessions.get(id).map_or(0, |session| session.db);
+        let mut wants_no_reply = false;
         if let Some(session) = self.sessions.get_mut(id) {
             session.last_command = command.name;
+            wants_no_reply = session.wants_no_reply();
         }
         self.stats.commands_processed += 1;
         self.stats.count_call(command);
@@ -225,7 +229,7 @@ impl Node {
         let mut ctx = Ctx::new(self, id, command, argv, reply, origin);
         let outcome = (command.run)(&mut ctx);
         // The commands that EXEC ran have settled theirs one by one; a script's replies go to the script.
-        if origin != Origin::Script && command.name != "exec" {
+        if origin != Origin::Script && (command.name != "exec" || wants_no_reply) {
             self.settle_reply(id, reply, start);
         }
         if outcome.is_err() {

@@ -100,9 +100,9 @@ fn with_arguments<R>(lua: &Stack, run: impl FnOnce(&[&[u8]]) -> R) -> Result<R, 
 /// Appends a number as `redis.call` passes it on.
 fn write_number(value: f64, version: Version, out: &mut Vec<u8>) {
     let integer = value as i64;
-    let limit = if version >= Version::V7_2 { i64::MAX / 2 } else { 100_000_000_000_000_000 - 1 };
+    let limit = if version >= Version::V7_2 { 1u64 << 62 } else { 100_000_000_000_000_000 - 1 };
     let signed_zero = integer == 0 && value.is_sign_negative() && version < Version::V7_2;
-    if integer as f64 == value && integer.unsigned_abs() <= limit as u64 && !signed_zero {
+    if integer as f64 == value && integer.unsigned_abs() <= limit && !signed_zero {
         out.extend_from_slice(itoa::Buffer::new().format(integer).as_bytes());
     } else if version >= Version::V7_2 && value.is_finite() {
         out.extend_from_slice(num::shortest(value).as_bytes());

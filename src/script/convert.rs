@@ -2,6 +2,7 @@
 
 use super::bridge::{Kind, Raised, Stack};
 use crate::num;
+use crate::version::Version;
 use crate::wire::reply::{Protocol, Reply};
 
 const STACK_LIMIT: &[u8] = b"reached lua stack limit";
@@ -176,13 +177,25 @@ fn write_failure(lua: &mut Stack, reply: &mut Reply) {
         return reply.error(&[b"ERR Error running script ", &name[..], b", ", text].concat());
     }
     // An error table without a text ends a Redis server of these versions.
-    let text = field_text(lua, b"err").unwrap_or_else(|| b"ERR unknown error".to_vec());
-    match (field_text(lua, b"source"), field_text(lua, b"line")) {
-        (Some(source), Some(line)) => {
-            reply.error(&[&text[..], b" script: ", &name, b", on ", &source, b":", &line, b"."].concat())
-        }
-        _ => reply.error(&text),
+    let mut text = field_text(lua, b"err").unwrap_or_else(|| b"ERR unknown error".to_vec());
+    if let (Some(source), Some(line)) = (field_text(lua, b"source"), field_text(lua, b"line")) {
+        text.extend_from_slice(&[b" script: ", &name[..], b", on ", &source, b":", &line, b"."].concat());
     }
+    if lua.shared.version >= Version::V7_2 {
+        write_raw_error(&text, reply);
+    } else {
+        reply.error(&text);
+    }
+}
+
+/// An error line that keeps its line feeds, which Redis has sent as they are since 7.2. A carriage return before one would end the line, and
+/// becomes a blank.
+fn write_raw_error(text: &[u8], reply: &mut Reply) {
+    reply.raw(b"-");
+    for (i, &byte) in text.iter().enumerate() {
+        reply.raw(&[if byte == b'\r' && text.get(i + 1) == Some(&b'\n') { b' ' } else { byte }]);
+    }
+    reply.raw(b"\r\n");
 }
 
 /// The reply to the client whose script was killed at `place`.
@@ -206,7 +219,8 @@ fn field_text(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
 
 /// Writes the value on top of the stack. `script` is the protocol that the script has set; the reply has its own.
 fn write_value(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
-    if !lua.reserve(8) {
+    // The room that Redis asks for, so that replies nest as deep as there.
+    if !lua.reserve(4) {
         return reply.error(&[b"ERR ", STACK_LIMIT].concat());
     }
     match lua.kind(-1) {
@@ -236,18 +250,16 @@ fn write_marked_table(lua: &mut Stack, script: Protocol, reply: &mut Reply) -> b
         reply.raw(b"\r\n");
     } else if let Some(value) = number_field(lua, b"double") {
         reply.double(value);
+    } else if let Some(digits) = c_field(lua, b"big_number") {
+        reply.big_number(&one_line(&digits));
+    } else if let Some((format, text)) = verbatim_field(lua) {
+        reply.verbatim(&format, &text);
     } else if enter_table_field(lua, b"map") {
         write_map(lua, script, reply);
         lua.pop(1);
     } else if enter_table_field(lua, b"set") {
         write_set(lua, script, reply);
         lua.pop(1);
-    } else if let Some(digits) = c_field(lua, b"big_number") {
-        reply.big_number(&one_line(&digits));
-    } else if enter_table_field(lua, b"verbatim_string") {
-        let written = write_verbatim(lua, reply);
-        lua.pop(1);
-        return written;
     } else {
         return false;
     }
@@ -332,15 +344,17 @@ fn write_set(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
     reply.end_set(header, len);
 }
 
-/// Writes the parts of a verbatim string; false, and nothing, if one is missing.
-fn write_verbatim(lua: &mut Stack, reply: &mut Reply) -> bool {
-    let (Some(format), Some(text)) = (string_field(lua, b"format"), string_field(lua, b"string")) else {
-        return false;
-    };
+/// Format and text of a verbatim string, if both are there.
+fn verbatim_field(lua: &mut Stack) -> Option<([u8; 3], Vec<u8>)> {
+    if !enter_table_field(lua, b"verbatim_string") {
+        return None;
+    }
+    let parts = string_field(lua, b"format").zip(string_field(lua, b"string"));
+    lua.pop(1);
+    let (format, text) = parts?;
     let mut tag = [b' '; 3];
     for (to, &from) in tag.iter_mut().zip(&format) {
         *to = from;
     }
-    reply.verbatim(&tag, &text);
-    true
+    Some((tag, text))
 }

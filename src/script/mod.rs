@@ -7,10 +7,14 @@
 mod api;
 mod bit;
 mod bridge;
+mod cjson;
+mod cmsgpack;
 mod convert;
+mod number;
 mod random;
 mod sandbox;
 mod shebang;
+mod struct_pack;
 mod vm;
 
 pub use shebang::Flags;

@@ -11,7 +11,8 @@ const REMOVED: &[&str] = &["dofile", "loadfile", "print"];
 const REMOVED_BEFORE_7_2: &[&str] = &["getfenv", "setfenv", "newproxy"];
 
 /// Libraries that are read-only to scripts.
-const LIBRARIES: &[&str] = &["redis", "string", "math", "table", "coroutine"];
+const LIBRARIES: &[&str] =
+    &["redis", "string", "math", "table", "coroutine", "cjson", "cmsgpack", "struct", "bit", "os"];
 
 /// Fills the table of globals at 1, and pushes what scripts hold as `_G`.
 pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
@@ -24,6 +25,11 @@ pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
     }
     add_redis(lua, version);
     add_library(lua, "bit", super::bit::FUNCTIONS);
+    add_library(lua, "struct", super::struct_pack::FUNCTIONS);
+    super::cjson::push_library(lua);
+    lua.raw_set_field(1, b"cjson");
+    super::cmsgpack::push_library(lua);
+    lua.raw_set_field(1, b"cmsgpack");
     if version >= Version::V7_4 {
         add_library(lua, "os", &[("clock", clock)]);
     }
@@ -121,7 +127,7 @@ fn protect(lua: &mut Stack) {
 /// `__index` of the globals.
 fn missing_global(lua: &mut Stack) -> Raised<usize> {
     let Some(name) = lua.text(2) else {
-        return lua.raise_text("Second argument to luaRedisNonexistentGlobal must be a string or number");
+        return lua.raise_text("Second argument to luaProtectedTableError must be a string or number");
     };
     let text = [b"Script attempted to access nonexistent global variable '", name, b"'"].concat();
     lua.raise_bytes(&text)
@@ -186,7 +192,7 @@ fn collectgarbage(lua: &mut Stack) -> Raised<usize> {
         b"setpause" | b"setstepmul" => lua.push_number(200.0),
         _ => {
             let option = String::from_utf8_lossy(&option).into_owned();
-            return lua.argument_error(1, &format!("invalid option '{option}'"));
+            return lua.argument_error(1, format!("invalid option '{option}'"));
         }
     }
     Ok(1)

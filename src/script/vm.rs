@@ -5,6 +5,7 @@ use std::sync::Arc;
 use sha1::{Digest, Sha1};
 
 use super::bridge::{Loaded, Machine, Setup, Signal};
+use super::random::Random;
 use super::{Flags, Host, api, convert, sandbox, shebang};
 use crate::error::Error;
 use crate::version::Version;
@@ -69,7 +70,7 @@ impl Vm {
 
     /// `slice` is in instructions, `memory_limit` in bytes.
     pub fn with_limits(version: Version, slice: u32, memory_limit: usize) -> Vm {
-        let machine = new_machine(version, slice, memory_limit);
+        let machine = new_machine(version, slice, memory_limit, Random::default());
         Vm { version, slice, memory_limit, machine, generation: 0, killed: false, running: [0; 40] }
     }
 
@@ -138,17 +139,18 @@ impl Vm {
 
     /// Throws away the whole state, and with it all compiled scripts and a suspended one.
     pub fn flush(&mut self) {
-        self.machine = new_machine(self.version, self.slice, self.memory_limit);
+        self.machine = new_machine(self.version, self.slice, self.memory_limit, self.machine.random());
         self.generation += 1;
         self.killed = false;
     }
 }
 
-fn new_machine(version: Version, slice: u32, memory_limit: usize) -> Machine {
+fn new_machine(version: Version, slice: u32, memory_limit: usize, random: Random) -> Machine {
     Machine::new(Setup {
         version,
         slice,
         memory_limit,
+        random,
         globals: sandbox::globals,
         on_error: api::on_error,
         finish: convert::finish,

@@ -164,7 +164,11 @@ impl FakeHost {
                 reply.int(1);
             }
             _ => {
-                let Some(Value::Scores(set)) = self.values.get(&key) else { return Some(reply.null()) };
+                let set = match self.values.get(&key) {
+                    Some(Value::Scores(set)) => &set[..],
+                    Some(_) => return None,
+                    None => &[],
+                };
                 match set.iter().find(|(member, _)| member == arguments[1]) {
                     Some((_, score)) => reply.double(*score),
                     None => reply.null(),

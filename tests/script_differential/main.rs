@@ -18,6 +18,9 @@ const CASES: &[(&str, &str)] = &[
     ("sandbox", include_str!("cases/sandbox.lua")),
     ("lua", include_str!("cases/lua.lua")),
     ("bit", include_str!("cases/bit.lua")),
+    ("cjson", include_str!("cases/cjson.lua")),
+    ("cmsgpack", include_str!("cases/cmsgpack.lua")),
+    ("struct", include_str!("cases/struct.lua")),
 ];
 
 const KEYS: &[&[u8]] = &[b"key", b"{k}two"];

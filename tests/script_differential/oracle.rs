@@ -1,6 +1,6 @@
 //! A real server to compare with.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Oracle {
                 TcpStream::connect(("127.0.0.1", self.port)).ok()
             })
             .expect("the oracle listens");
-        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout");
+        stream.set_read_timeout(Some(Duration::from_secs(10))).expect("a timeout");
         self.connection = Some(BufReader::new(stream));
         if protocol == Protocol::Resp3 {
             self.command(&[b"HELLO", b"3"]);
@@ -53,11 +53,17 @@ impl Oracle {
     pub fn eval(&mut self, body: &[u8], keys: &[&[u8]], argv: &[&[u8]]) -> Vec<u8> {
         self.command(&[b"FLUSHALL"]);
         let count = keys.len().to_string();
-        self.command(&[&[b"EVAL", body, count.as_bytes()], keys, argv].concat())
+        let command = [&[b"EVAL", body, count.as_bytes()], keys, argv].concat();
+        self.try_command(&command)
+            .unwrap_or_else(|error| panic!("no reply to {}: {error}", body.escape_ascii()))
     }
 
     /// The bytes of the reply.
     pub fn command(&mut self, argv: &[&[u8]]) -> Vec<u8> {
+        self.try_command(argv).expect("the oracle answers")
+    }
+
+    fn try_command(&mut self, argv: &[&[u8]]) -> io::Result<Vec<u8>> {
         let connection = self.connection.as_mut().expect("a connection");
         let mut request = format!("*{}\r\n", argv.len()).into_bytes();
         for argument in argv {
@@ -65,24 +71,28 @@ impl Oracle {
             request.extend_from_slice(argument);
             request.extend_from_slice(b"\r\n");
         }
-        connection.get_mut().write_all(&request).expect("the oracle reads");
+        connection.get_mut().write_all(&request)?;
         let mut reply = Vec::new();
-        read_value(connection, &mut reply);
-        reply
+        read_value(connection, &mut reply)?;
+        Ok(reply)
     }
 }
 
 /// Reads one value, appending its bytes.
-fn read_value(from: &mut impl BufRead, into: &mut Vec<u8>) {
+fn read_value(from: &mut impl BufRead, into: &mut Vec<u8>) -> io::Result<()> {
     let start = into.len();
-    let read = from.read_until(b'\n', into).expect("the oracle answers");
-    assert!(read > 2, "the oracle has closed the connection");
+    // An error may hold a lone line feed.
+    while !into[start..].ends_with(b"\r\n") {
+        if from.read_until(b'\n', into)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
     let line = &into[start + 1..into.len() - 2];
     let length: i64 = std::str::from_utf8(line).ok().and_then(|text| text.parse().ok()).unwrap_or(-1);
     let elements = match into[start] {
         b'$' | b'=' if length >= 0 => {
             let mut bytes = vec![0; length as usize + 2];
-            from.read_exact(&mut bytes).expect("the whole string");
+            from.read_exact(&mut bytes)?;
             into.extend_from_slice(&bytes);
             0
         }
@@ -91,6 +101,7 @@ fn read_value(from: &mut impl BufRead, into: &mut Vec<u8>) {
         _ => 0,
     };
     for _ in 0..elements {
-        read_value(from, into);
+        read_value(from, into)?;
     }
+    Ok(())
 }

@@ -193,6 +193,12 @@ const REPLACED: &[(&str, &str, lua_CFunction)] = &[
     ("table", "foreach", table_foreach),
 ];
 
+/// Functions of `string` that match patterns, all with the pattern as their second argument.
+const MATCHING: &[&CStr] = &[c"find", c"match", c"gmatch", c"gfind", c"gsub"];
+
+/// The most pattern items that a match may have to recurse for.
+const MAX_PATTERN_DEPTH: usize = 2000;
+
 /// Opens the libraries that scripts may use, unguarded.
 ///
 /// # Safety
@@ -211,23 +217,56 @@ pub(super) unsafe fn open_libraries(state: *mut lua_State) {
             ffi::lua_call(state, 1, 0);
         }
     }
+    unsafe { limit_patterns(state) };
 }
 
-/// Pushes the table at `index`, or the real table behind it if that one is a proxy.
-pub(super) fn push_real(stack: &mut Stack, index: c_int) {
-    let state = stack.state();
-    // SAFETY: the caller has checked the index and the room.
-    unsafe { push_real_raw(state, index) };
-    stack.note_pushed();
-}
-
-unsafe fn push_real_raw(state: *mut lua_State, index: c_int) {
+/// Wraps the functions that match patterns: a match recurses for each repetition and capture of its pattern, without a limit.
+///
+/// # Safety
+/// The string library is open in `state`, with room for three values.
+pub(super) unsafe fn limit_patterns(state: *mut lua_State) {
     unsafe {
-        match proxy_at(state, index) {
-            Some(proxy) => ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, proxy.real),
-            None => ffi::lua_pushvalue(state, index),
+        ffi::lua_getfield_(state, ffi::LUA_GLOBALSINDEX, c"string".as_ptr());
+        for name in MATCHING {
+            ffi::lua_getfield_(state, -1, name.as_ptr());
+            if let Some(original) = ffi::lua_tocfunction(state, -1) {
+                ffi::lua_pushlightuserdata(state, original as *mut c_void);
+                ffi::lua_pushcclosure(state, match_within_limits, 1);
+                ffi::lua_setfield(state, -3, name.as_ptr());
+            }
+            ffi::lua_pop(state, 1);
         }
+        ffi::lua_pop(state, 1);
     }
+}
+
+unsafe extern "C-unwind" fn match_within_limits(state: *mut lua_State) -> c_int {
+    unsafe {
+        if ffi::lua_type(state, 2) == ffi::LUA_TSTRING && ffi::lua_objlen(state, 2) > MAX_PATTERN_DEPTH {
+            let mut len = 0;
+            let pattern = ffi::lua_tolstring(state, 2, &mut len);
+            let pattern = std::slice::from_raw_parts(pattern.cast::<u8>(), len);
+            if pattern.iter().filter(|byte| b"?*+-()".contains(byte)).count() > MAX_PATTERN_DEPTH {
+                return ffi::luaL_error(state, c"pattern too complex".as_ptr());
+            }
+        }
+        let original: lua_CFunction =
+            std::mem::transmute(ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)));
+        original(state)
+    }
+}
+
+/// Pushes the real table behind the one at `index`, if that is a proxy.
+pub(super) fn push_real(stack: &mut Stack, index: c_int) -> bool {
+    let state = stack.state();
+    // SAFETY: the caller has checked the index; there is room for one value more.
+    unsafe {
+        let Some(proxy) = proxy_at(state, index) else { return false };
+        ffi::luaL_checkstack(state, 1, ptr::null());
+        ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, proxy.real);
+    }
+    stack.note_pushed();
+    true
 }
 
 /// Puts the real table in the place of the proxy at `index`, if it is one.
@@ -603,6 +642,10 @@ unsafe fn resume(state: *mut lua_State, other: *mut lua_State, arguments: c_int)
         shared.resumes.set(resumes % RESUMES_PER_SLICE);
         if resumes == RESUMES_PER_SLICE {
             pause(state);
+        }
+        if !shared.has_native_room() {
+            ffi::lua_pushstring_(state, c"C stack overflow".as_ptr());
+            return None;
         }
         if let Some(state_name) = why_not_resumable(state, other) {
             ffi::lua_pushfstring(state, c"cannot resume %s coroutine".as_ptr(), state_name.as_ptr());

@@ -7,7 +7,7 @@ use std::panic::resume_unwind;
 use std::ptr::{self, NonNull};
 use std::{mem, slice};
 
-use corosensei::stack::DefaultStack;
+use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use mlua::ffi::{self, lua_State};
 
@@ -17,9 +17,14 @@ use crate::script::{Host, random::Random};
 use crate::version::Version;
 use crate::wire::reply::{Protocol, Reply};
 
-/// Native stack of a script, in bytes. Lua nests at most 200 C calls, and a pattern match recurses within one of them;
-/// the deepest such nest takes a few hundred KiB. The pages are only reserved until they are used.
-const NATIVE_STACK: usize = 2 << 20;
+/// Native stack of a script, in bytes. Its pages are only reserved until they are used. Lua nests at most 200 C calls in each of a
+/// script's coroutines, and `resume` keeps them from nesting beyond what is there; a reply that nests as deep as Lua's stack
+/// allows takes most of it.
+const NATIVE_STACK: usize = 16 << 20;
+
+/// The native stack, in bytes, that one Lua thread may use for itself: 200 levels of the largest C frames, which hold a
+/// buffer of 8 KiB, and one pattern match.
+const NATIVE_STACK_PER_THREAD: usize = 4 << 20;
 
 /// Why the script's native stack handed control back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +43,8 @@ pub(in crate::script) struct Setup {
     pub slice: u32,
     /// The most bytes the state may hold while a script runs.
     pub memory_limit: usize,
+    /// Where `math.random` goes on.
+    pub random: Random,
     /// Builds the global table, which is at 1, and leaves the guarded view of it on top.
     pub globals: Function,
     /// The function that every error of a script passes through: error value in, error value out.
@@ -74,6 +81,8 @@ pub(in crate::script) struct Shared {
     host: Cell<Option<NonNull<dyn Host>>>,
     reply: Cell<Option<NonNull<Reply>>>,
     yielder: Cell<*const Yielder<(), Signal>>,
+    /// The address at which the native stack may not get any deeper for a coroutine to be resumed.
+    native_limit: Cell<usize>,
     panic: Cell<Option<Box<dyn Any + Send>>>,
     main: Cell<*mut lua_State>,
     /// The Lua thread that scripts run on; the main one only owns it.
@@ -82,6 +91,8 @@ pub(in crate::script) struct Shared {
     suspended: Cell<*mut lua_State>,
     plain_globals: Cell<c_int>,
     guarded_globals: Cell<c_int>,
+    keys_name: Cell<c_int>,
+    argv_name: Cell<c_int>,
     pub(super) proxies: RefCell<guard::Proxies>,
     object_numbers: Cell<c_int>,
     last_object_number: Cell<u64>,
@@ -135,6 +146,12 @@ impl Shared {
         if guarded { self.guarded_globals.get() } else { self.plain_globals.get() }
     }
 
+    /// Whether the native stack has room for one more Lua thread.
+    pub(super) fn has_native_room(&self) -> bool {
+        let here = 0u8;
+        &raw const here as usize > self.native_limit.get()
+    }
+
     /// Hands control to the driver. Returns when it resumes.
     pub(super) fn suspend(&self, signal: Signal) {
         // SAFETY: `serve` stored its yielder, and Lua runs nowhere else.
@@ -164,11 +181,9 @@ pub(in crate::script) struct Machine {
 // only, and neither keeps anything that belongs to an OS thread.
 unsafe impl Send for Machine {}
 
-/// What stands at the bottom of the script thread's stack for good.
+/// What stands at the bottom of the script thread's stack for good: the function that errors pass through. There must be nothing else: how
+/// deep a reply may nest depends on what stands below it.
 const ON_ERROR: c_int = 1;
-const KEYS: c_int = 2;
-const ARGV: c_int = 3;
-const GLOBALS: c_int = 4;
 
 impl Machine {
     pub fn new(setup: Setup) -> Machine {
@@ -176,7 +191,7 @@ impl Machine {
             memory: memory::Memory::default(),
             version: setup.version,
             protocol: Cell::default(),
-            random: RefCell::default(),
+            random: RefCell::new(setup.random),
             scratch: RefCell::new(Reply::new(Protocol::Resp2, setup.version)),
             digits: RefCell::default(),
             name: RefCell::default(),
@@ -188,12 +203,15 @@ impl Machine {
             host: Cell::new(None),
             reply: Cell::new(None),
             yielder: Cell::new(ptr::null()),
+            native_limit: Cell::default(),
             panic: Cell::default(),
             main: Cell::new(ptr::null_mut()),
             thread: Cell::new(ptr::null_mut()),
             suspended: Cell::new(ptr::null_mut()),
             plain_globals: Cell::new(ffi::LUA_REFNIL),
             guarded_globals: Cell::new(ffi::LUA_REFNIL),
+            keys_name: Cell::new(ffi::LUA_REFNIL),
+            argv_name: Cell::new(ffi::LUA_REFNIL),
             proxies: RefCell::default(),
             object_numbers: Cell::new(ffi::LUA_REFNIL),
             last_object_number: Cell::default(),
@@ -235,9 +253,10 @@ impl Machine {
             shared.plain_globals.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
             let mut stack = Stack::running(main, shared);
             stack.push_function(setup.on_error);
-            stack.push_bytes(b"KEYS");
-            stack.push_bytes(b"ARGV");
-            stack.push_copy_of_globals();
+            ffi::lua_pushstring_(main, c"KEYS".as_ptr());
+            shared.keys_name.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
+            ffi::lua_pushstring_(main, c"ARGV".as_ptr());
+            shared.argv_name.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
             // Held by nobody's hand but the registry's, and never touched.
             ffi::lua_newuserdata(main, BALLAST);
             ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
@@ -248,17 +267,16 @@ impl Machine {
     fn begin_thread(&mut self, native: DefaultStack) {
         let shared = self.shared;
         let main = self.shared().main.get();
-        // SAFETY: main's stack holds the four values of the thread's bottom; room for them is within LUA_MINSTACK.
+        // SAFETY: main's stack holds the thread's bottom; room for two values is within LUA_MINSTACK.
         unsafe {
             let thread = ffi::lua_newthread(main);
             ffi::luaL_unref(main, ffi::LUA_REGISTRYINDEX, self.thread_reference);
             self.thread_reference = ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
-            for index in ON_ERROR..=GLOBALS {
-                ffi::lua_pushvalue(main, index);
-            }
-            ffi::lua_xmove(main, thread, GLOBALS);
+            ffi::lua_pushvalue(main, ON_ERROR);
+            ffi::lua_xmove(main, thread, 1);
             self.shared().thread.set(thread);
         }
+        self.shared().native_limit.set(native.limit().get() + NATIVE_STACK_PER_THREAD);
         self.native = Some(Coroutine::with_stack(native, move |yielder, ()| {
             // SAFETY: the machine frees `Shared` only after it has given this stack up.
             serve(yielder, unsafe { shared.as_ref() })
@@ -269,7 +287,7 @@ impl Machine {
     /// Compiles `text`; the error is Lua's message.
     pub fn compile(&mut self, text: &[u8], name: &CStr) -> Result<Loaded, Vec<u8>> {
         let main = self.shared().main.get();
-        // SAFETY: main's stack is at its bottom of four values, and the memory limit is off between slices.
+        // SAFETY: main's stack is at its bottom, and the memory limit is off between slices.
         unsafe {
             if chunk::load_text(main, text, name) == 0 {
                 return Ok(Loaded(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX)));
@@ -302,7 +320,6 @@ impl Machine {
         shared.slices.set(0);
         shared.clock_reads.set(0);
         shared.resumes.set(0);
-        shared.random.borrow_mut().seed(0);
         {
             let mut running = shared.name.borrow_mut();
             running.clear();
@@ -311,8 +328,10 @@ impl Machine {
         let thread = shared.thread.get();
         // SAFETY: nothing runs on the thread, its stack has room for LUA_MINSTACK values, and the memory limit is off.
         unsafe {
-            set_list(thread, KEYS, keys);
-            set_list(thread, ARGV, argv);
+            ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, shared.plain_globals.get());
+            set_list(thread, shared.keys_name.get(), keys);
+            set_list(thread, shared.argv_name.get(), argv);
+            ffi::lua_settop(thread, ON_ERROR);
             ffi::lua_sethook(thread, Some(on_count), ffi::LUA_MASKCOUNT, shared.slice);
             ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, chunk.0);
         }
@@ -393,6 +412,10 @@ impl Machine {
         }
     }
 
+    pub fn random(&self) -> Random {
+        *self.shared().random.borrow()
+    }
+
     #[cfg(test)]
     pub fn memory_used(&self) -> usize {
         self.shared().memory.used.get()
@@ -420,25 +443,16 @@ impl Drop for Machine {
     }
 }
 
-impl Stack<'_> {
-    fn push_copy_of_globals(&mut self) {
-        let globals = self.shared.environment(false);
-        // SAFETY: one of the four values that a fresh stack has room for.
-        unsafe { ffi::lua_rawgeti_(self.state(), ffi::LUA_REGISTRYINDEX, globals) };
-        self.note_pushed();
-    }
-}
-
-/// Sets the global that `name` (a position) names to a fresh list.
+/// Puts a fresh list into the table of globals on top, under the name that is kept in the registry as `name`.
 unsafe fn set_list(thread: *mut lua_State, name: c_int, items: &[&[u8]]) {
     unsafe {
-        ffi::lua_pushvalue(thread, name);
+        ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, name);
         ffi::lua_createtable(thread, items.len() as c_int, 0);
         for (i, item) in items.iter().enumerate() {
             ffi::lua_pushlstring_(thread, item.as_ptr().cast(), item.len());
             ffi::lua_rawseti_(thread, -2, i as c_int + 1);
         }
-        ffi::lua_rawset(thread, GLOBALS);
+        ffi::lua_rawset(thread, -3);
     }
 }
 
@@ -459,7 +473,7 @@ fn serve(yielder: &Yielder<(), Signal>, shared: &Shared) {
             unsafe {
                 let mut stack = Stack::running(thread, shared);
                 (shared.finish)(&mut stack, failed, reply.as_mut());
-                ffi::lua_settop(thread, GLOBALS);
+                ffi::lua_settop(thread, ON_ERROR);
             }
         }
         yielder.suspend(Signal::Finished);

@@ -21,4 +21,4 @@ mod memory;
 mod stack;
 
 pub(super) use machine::{Loaded, Machine, Setup, Signal};
-pub(super) use stack::{Function, Kind, Raised, Stack, truncate};
+pub(super) use stack::{Function, Kind, Raise, Raised, Stack, truncate};

@@ -235,15 +235,6 @@ impl<'a> Stack<'a> {
             && unsafe { ffi::lua_touserdata(self.state, self.existing(index)) }.is_null()
     }
 
-    pub fn is_rust_function(&self, index: i32) -> bool {
-        let index = self.absolute(index);
-        index != 0 && unsafe { ffi::lua_iscfunction(self.state, index) } != 0
-    }
-
-    pub fn raw_equal(&self, a: i32, b: i32) -> bool {
-        unsafe { ffi::lua_rawequal(self.state, self.existing(a), self.existing(b)) != 0 }
-    }
-
     /// The length of a string or table, as `#` gives it.
     pub fn raw_len(&self, index: i32) -> usize {
         unsafe { ffi::lua_objlen(self.state, self.existing(index)) }
@@ -363,21 +354,10 @@ impl<'a> Stack<'a> {
         unsafe { ffi::lua_insert(self.state, self.existing(index)) };
     }
 
-    pub fn remove(&mut self, index: i32) {
-        unsafe { ffi::lua_remove(self.state, self.existing(index)) };
-        self.top -= 1;
-    }
-
     /// Takes the topmost value off and writes it to `index`.
     pub fn replace(&mut self, index: i32) {
         unsafe { ffi::lua_replace(self.state, self.existing(index)) };
         self.top -= 1;
-    }
-
-    /// Replaces the key on top by the value the table holds for it.
-    pub fn raw_get(&mut self, table: i32) {
-        let table = self.table(table);
-        unsafe { ffi::lua_rawget_(self.state, table) };
     }
 
     /// Pushes `table[key]`.
@@ -431,23 +411,35 @@ impl<'a> Stack<'a> {
     /// Calls `visit` for each entry in Lua's order, with the key at -2 and the value at -1. What `visit` leaves above them is dropped. It
     /// must not assign to the table.
     pub fn each(&mut self, table: i32, mut visit: impl FnMut(&mut Stack) -> Raised<()>) -> Raised<()> {
+        self.each_until(table, |lua| visit(lua).map(|()| true))
+    }
+
+    /// Like `each`, until `visit` says false.
+    pub fn each_until(
+        &mut self,
+        table: i32,
+        mut visit: impl FnMut(&mut Stack) -> Raised<bool>,
+    ) -> Raised<()> {
         let table = self.table(table);
-        self.one_more();
-        guard::push_real(self, table);
-        let real = self.top;
+        let start = self.top;
+        let real = if guard::push_real(self, table) { self.top } else { table };
+        let below = self.top;
         self.push_nil();
         loop {
             self.one_more();
             // SAFETY: the key is nil or one that the table has just given, so `lua_next` does not raise.
             if unsafe { ffi::lua_next(self.state, real) } == 0 {
-                self.top = real;
-                self.pop(1);
-                return Ok(());
+                self.top = below;
+                break;
             }
             self.pushed();
-            visit(self)?;
-            self.set_len(real + 1);
+            if !visit(self)? {
+                break;
+            }
+            self.set_len(below + 1);
         }
+        self.set_len(start);
+        Ok(())
     }
 
     pub(super) fn note_pushed(&mut self) {
@@ -464,8 +456,16 @@ impl<'a> Stack<'a> {
         Err(Raise(()))
     }
 
+    /// Whatever else the function has on the stack is lost to it when it raises, so on a full stack it makes room.
+    fn make_room_to_raise(&mut self) {
+        if !self.reserve(8) {
+            self.pop(8);
+        }
+    }
+
     /// Raises a text without a position.
     pub fn raise_plain<T>(&mut self, text: &[u8]) -> Raised<T> {
+        self.make_room_to_raise();
         self.push_bytes(text);
         self.raise()
     }
@@ -476,6 +476,7 @@ impl<'a> Stack<'a> {
     }
 
     pub fn raise_bytes<T>(&mut self, text: &[u8]) -> Raised<T> {
+        self.make_room_to_raise();
         let mut message = self.position(1);
         message.extend_from_slice(text);
         self.raise_plain(&message)
@@ -492,19 +493,19 @@ impl<'a> Stack<'a> {
     }
 
     /// Raises `bad argument #n to 'name' (why)`, as `luaL_argerror` words it.
-    pub fn argument_error<T>(&mut self, n: i32, why: &str) -> Raised<T> {
+    pub fn argument_error<T>(&mut self, n: i32, why: impl AsRef<[u8]>) -> Raised<T> {
         let (name, is_method) = guard::running_function(self.state);
-        let text = match (is_method, n) {
-            (true, 1) => format!("calling '{name}' on bad self ({why})"),
-            (true, _) => format!("bad argument #{} to '{name}' ({why})", n - 1),
-            (false, _) => format!("bad argument #{n} to '{name}' ({why})"),
+        let start = match (is_method, n) {
+            (true, 1) => format!("calling '{name}' on bad self ("),
+            (true, _) => format!("bad argument #{} to '{name}' (", n - 1),
+            (false, _) => format!("bad argument #{n} to '{name}' ("),
         };
-        self.raise_text(&text)
+        self.raise_bytes(&[start.as_bytes(), why.as_ref(), b")"].concat())
     }
 
     pub fn type_error<T>(&mut self, n: i32, expected: &str) -> Raised<T> {
         let found = self.kind(n).name();
-        self.argument_error(n, &format!("{expected} expected, got {found}"))
+        self.argument_error(n, format!("{expected} expected, got {found}"))
     }
 
     /// Argument `n` as a number, or the usual error.
@@ -528,6 +529,11 @@ impl<'a> Stack<'a> {
         }
     }
 
+    /// The most bytes that a script may hold.
+    pub fn memory_limit(&self) -> usize {
+        self.shared.memory.limit.get()
+    }
+
     /// Raises when the script holds more memory than it may. For loops that build large values.
     pub fn check_memory(&mut self) -> Raised<()> {
         if self.shared.memory.exceeded() { self.raise_plain(b"not enough memory") } else { Ok(()) }
@@ -536,5 +542,5 @@ impl<'a> Stack<'a> {
 
 /// A double as C casts it to a 64-bit integer on x86-64.
 pub(in crate::script) fn truncate(value: f64) -> i64 {
-    if value >= -9223372036854775808.0 && value < 9223372036854775808.0 { value as i64 } else { i64::MIN }
+    if (-9223372036854775808.0..9223372036854775808.0).contains(&value) { value as i64 } else { i64::MIN }
 }

@@ -320,8 +320,6 @@ local c = coroutine.create(function() coroutine.yield() end) coroutine.resume(c)
 ----
 local co; co = coroutine.wrap(function() return pcall(coroutine.yield, 1) end) return {co()}
 ----
-local function f() return coroutine.wrap(f)() end return f()
-----
 return loadstring('x=1')()
 ----
 return {loadstring('return 1 +')}

@@ -317,5 +317,3 @@ return ('THE fox'):gsub('%f[%a]%a+', 'X')
 return string.gfind('a b', '%a')()
 ----
 return string.dump(tostring)
-----
-return ('x'):rep(1e9):len()

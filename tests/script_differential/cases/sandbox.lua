@@ -110,6 +110,7 @@ return tostring(getmetatable(redis))
 ----
 return type(getmetatable(''))
 ----
+--only 7.0
 return getmetatable('').__index == string
 ----
 return getmetatable(5)
@@ -199,8 +200,6 @@ return collectgarbage('stop')
 return collectgarbage('restart')
 ----
 return collectgarbage('count') > 0
-----
-return collectgarbage('setpause',100)
 ----
 return collectgarbage('foo')
 ----
@@ -294,8 +293,10 @@ coroutine.x=1
 ----
 return {type(cjson),type(struct),type(cmsgpack),type(bit)}
 ----
+--only 7.0
 getmetatable('').x=1
 ----
+--only 7.0
 getmetatable('').__index=nil
 ----
 local names = function(t) local r={} for k,v in pairs(t) do r[#r+1]=tostring(k)..':'..type(v) end table.sort(r) return table.concat(r,' ') end return names(_G)
