@@ -423,7 +423,7 @@ fn object_refcount(ctx: &mut Ctx) -> Outcome {
 fn object_idletime(ctx: &mut Ctx) -> Outcome {
     let now_s = (ctx.now().mono_us / 1_000_000) as u32;
     match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.used_at_s) {
-        Some(used_at_s) => ctx.reply.int((now_s - used_at_s) as i64),
+        Some(used_at_s) => ctx.reply.int(now_s.wrapping_sub(used_at_s) as i64),
         None => ctx.reply.null(),
     }
     Ok(())

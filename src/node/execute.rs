@@ -55,7 +55,8 @@ impl Node {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.reply_mode = match session.reply_mode {
             ReplyMode::SkipNext => ReplyMode::Skip,
-            ReplyMode::Skip => ReplyMode::On,
+            // The reply of a client that waits is still to come.
+            ReplyMode::Skip if session.blocked.is_none() => ReplyMode::On,
             mode => mode,
         };
         // A HELLO has changed the protocol of `reply`; what others pushed meanwhile stands in `session.out`.

@@ -75,6 +75,22 @@ impl Hash {
         Hash::default()
     }
 
+    /// A small hash of fields with different names: in this order, or by expiry if it is extended.
+    pub fn small(fields: &mut [Field], is_extended: bool) -> Hash {
+        let mut packed = Packed::default();
+        if !is_extended {
+            let entries: Vec<&[u8]> = fields.iter().flat_map(|field| [field.name, field.value]).collect();
+            packed.append(&entries);
+            return Hash(Form::Listpack(packed));
+        }
+        fields.sort_by_key(|field| field.expires_at_ms.unwrap_or(NEVER));
+        let ends: Vec<[u8; 8]> =
+            fields.iter().map(|field| field.expires_at_ms.unwrap_or(NEVER).to_le_bytes()).collect();
+        let triples = fields.iter().zip(&ends).flat_map(|(field, end)| [field.name, field.value, end]);
+        packed.append(&triples.collect::<Vec<&[u8]>>());
+        Hash(Form::Boxed(Box::new(Boxed::ListpackEx(packed))))
+    }
+
     pub fn encoding(&self) -> &'static str {
         match &self.0 {
             Form::Listpack(_) => "listpack",
@@ -326,7 +342,8 @@ impl Hash {
         names
     }
 
-    fn become_table(&mut self) {
+    /// Makes a hash large, whatever its size.
+    pub fn become_table(&mut self) {
         if self.table().is_some() {
             return;
         }
