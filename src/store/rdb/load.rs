@@ -83,8 +83,7 @@ fn ziplist_list(reader: &mut Reader, limits: &Limits) -> Option<List> {
 fn quicklist(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<List> {
     let mut list = List::quicklist();
     for _ in 0..reader.length()? {
-        let container =
-            if kind == kinds::LIST_QUICKLIST_2 { reader.length()? } else { kinds::NODE_PACKED };
+        let container = if kind == kinds::LIST_QUICKLIST_2 { reader.length()? } else { kinds::NODE_PACKED };
         let bytes = reader.string()?;
         match container {
             kinds::NODE_PLAIN if !bytes.is_empty() => list.push_plain_node(&bytes),

@@ -27,7 +27,8 @@ pub fn entries(bytes: &[u8]) -> Option<Vec<Cow<'_, [u8]>>> {
         if mark == END {
             break;
         }
-        let previous = if mark == LONG { u32::from_le_bytes(reader.array()?) as usize } else { mark as usize };
+        let previous =
+            if mark == LONG { u32::from_le_bytes(reader.array()?) as usize } else { mark as usize };
         if previous != last_len {
             return None;
         }
