@@ -40,7 +40,8 @@ fn main() {
         ("lock acquire, held lock (3 calls)", ACQUIRE, 5),
         ("loop of 1000", "local s = 0 for i = 1, 1000 do s = s + i end return s", 0),
     ];
-    let wanted: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let wanted: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let is_wanted = |name: &str| wanted.is_empty() || wanted.iter().any(|part| name.contains(part.as_str()));
     for (name, body, answer) in scripts.into_iter().filter(|(name, ..)| is_wanted(name)) {
         println!("{:>9.1} ns  {name}", time_script(body, answer));
