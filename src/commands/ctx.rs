@@ -383,20 +383,21 @@ impl<'a> Words<'a> {
         self.rest
     }
 
-    pub fn next(&mut self) -> Option<&'a [u8]> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(first)
-    }
-
     /// Leaves out the next `count` words.
     pub fn skip(&mut self, count: usize) {
         self.rest = self.rest.get(count..).unwrap_or(&[]);
     }
 
+    /// Takes the next word.
+    pub fn pop(&mut self) -> Option<&'a [u8]> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
+    }
+
     /// The next word, or a syntax error.
     pub fn word(&mut self) -> Result<&'a [u8], Error> {
-        self.next().ok_or(error::SYNTAX)
+        self.pop().ok_or(error::SYNTAX)
     }
 
     /// Takes the next word if it is this keyword (given in upper case), in any case.

@@ -357,7 +357,7 @@ fn copy(ctx: &mut Ctx) -> Outcome {
             replace = true;
         } else if words.take_with("DB", 1) {
             db = db_index(ctx, ctx.argv.len() - words.len())?;
-            words.next();
+            words.pop();
         } else {
             return Err(error::SYNTAX);
         }

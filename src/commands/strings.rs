@@ -305,7 +305,7 @@ fn parse_expiry<'a>(words: &mut Words<'a>) -> Option<(&'a [u8], Unit, Base)> {
         ("PXAT", Unit::Milliseconds, Base::Epoch),
     ] {
         if words.take_with(keyword, 1) {
-            return words.next().map(|time| (time, unit, base));
+            return words.pop().map(|time| (time, unit, base));
         }
     }
     None
