@@ -1,5 +1,6 @@
 //! Numbers as Redis reads and prints them.
 
+use crate::grisu;
 use crate::version::Version;
 
 /// Reads a decimal integer as strictly as Redis does: no blanks, no `+`, no leading zeros, no overflow.
@@ -130,16 +131,14 @@ pub fn as_integer(value: f64) -> Option<i64> {
     (value.fract() == 0.0 && (-half..=half).contains(&value)).then_some(value as i64)
 }
 
-/// The shortest decimal that reads back as `value`, laid out as Redis's `fpconv` lays it out.
+/// A decimal that reads back as `value`, which is finite, laid out as Redis's `fpconv` lays it out.
 pub fn shortest(value: f64) -> String {
-    let scientific = format!("{value:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let negative = mantissa.starts_with('-');
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0".into() } else { "0".into() };
+    }
+    // `k` is the power of ten that the digits, read as an integer, are multiplied by.
+    let (digits, k) = grisu::digits(value.abs());
     let n = digits.len() as i32;
-    // The power of ten that the digits, read as an integer, are multiplied by.
-    let k = exponent - (n - 1);
     let exp = (k + n - 1).abs();
     let body = if k >= 0 && exp < n + 7 {
         format!("{digits}{}", "0".repeat(k as usize))
@@ -155,7 +154,7 @@ pub fn shortest(value: f64) -> String {
         let tail = if n > 1 { format!(".{}", &digits[1..]) } else { String::new() };
         format!("{}{tail}e{sign}{exp}", &digits[..1])
     };
-    if negative { format!("-{body}") } else { body }
+    if value < 0.0 { format!("-{body}") } else { body }
 }
 
 /// C's `%.{precision}g`.

@@ -311,6 +311,11 @@ impl<'a> Ctx<'a> {
 
     // ---- waiting -------------------------------------------------------------------------------------------------
 
+    /// Whether this call may wait: those of transactions and scripts may not.
+    pub fn may_wait(&self) -> bool {
+        matches!(self.origin, Origin::Client | Origin::Blocked)
+    }
+
     /// Lets the client wait for keys, up to `timeout_ms` (0: for ever); where waiting is not possible it gets the
     /// reply of a timeout at once.
     pub fn wait_for(&mut self, wait: Wait, keys: &[&[u8]], timeout_ms: u64, reply: TimeoutReply) {
@@ -344,9 +349,10 @@ impl<'a> Ctx<'a> {
         let seconds = num::strtod(word)
             .filter(|_| num::starts_as_number(word))
             .ok_or(Error::new("ERR timeout is not a float or out of range"))?;
-        let checks_range = self.version() >= Version::V7_2;
         let ms = seconds * 1000.0;
-        if ms > i64::MAX as f64 {
+        // Before 7.2 a number that is too large overflows.
+        let checks_range = self.version() >= Version::V7_2;
+        if ms >= i64::MAX as f64 {
             return Err(if checks_range { OUT_OF_RANGE } else { NEGATIVE });
         }
         let ms = ms.ceil() as i64;

@@ -225,7 +225,7 @@ fn set_fields(ctx: &mut Ctx) -> Result<i64, Error> {
         added += hash.set(field, value, &limits) as i64;
     }
     ctx.field_expiries_changed(key);
-    ctx.touched(key, Class::HASH, "hset");
+    ctx.changed(key, Class::HASH, "hset", pairs.len());
     Ok(added)
 }
 
@@ -345,7 +345,7 @@ fn hdel(ctx: &mut Ctx) -> Outcome {
     }
     if deleted > 0 {
         ctx.field_expiries_changed(key);
-        ctx.touched(key, Class::HASH, "hdel");
+        ctx.changed(key, Class::HASH, "hdel", deleted as usize);
         ctx.delete_if_empty(key);
     }
     ctx.reply.int(deleted);

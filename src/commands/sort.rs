@@ -257,5 +257,7 @@ fn store(ctx: &mut Ctx, key: &[u8], result: Vec<Option<Vec<u8>>>) {
     }
     let value = (!list.is_empty()).then(|| list.into());
     ctx.store_result(key, value, Class::LIST, "sortstore");
+    // Each element is a change.
+    ctx.node.dirty += elements.len().saturating_sub(1) as u64;
     ctx.reply.int(elements.len() as i64);
 }

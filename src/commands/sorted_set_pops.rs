@@ -234,7 +234,7 @@ fn pop(ctx: &mut Ctx, key: &[u8], side: Side, count: usize, layout: Layout) -> O
         Side::Min => "zpopmin",
         Side::Max => "zpopmax",
     };
-    ctx.touched(key, Class::ZSET, event);
+    ctx.changed(key, Class::ZSET, event, len);
     ctx.delete_if_empty(key);
     Ok(())
 }

@@ -407,7 +407,7 @@ fn remove_range(ctx: &mut Ctx, by: By) -> Outcome {
         None => 0,
     };
     if removed > 0 {
-        ctx.touched(key, Class::ZSET, ctx.command.name);
+        ctx.changed(key, Class::ZSET, ctx.command.name, removed);
         ctx.delete_if_empty(key);
     }
     ctx.reply.int(removed as i64);

@@ -254,7 +254,8 @@ fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
         (false, _) => ctx.reply.int(if options.ch { added + updated } else { added }),
     }
     if added + updated > 0 {
-        ctx.touched(key, Class::ZSET, if options.incr { "zincr" } else { "zadd" });
+        let event = if options.incr { "zincr" } else { "zadd" };
+        ctx.changed(key, Class::ZSET, event, (added + updated) as usize);
     }
     Ok(())
 }
@@ -266,7 +267,7 @@ fn zrem(ctx: &mut Ctx) -> Outcome {
         None => 0,
     };
     if removed > 0 {
-        ctx.touched(key, Class::ZSET, "zrem");
+        ctx.changed(key, Class::ZSET, "zrem", removed);
         ctx.delete_if_empty(key);
     }
     ctx.reply.int(removed as i64);

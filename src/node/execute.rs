@@ -55,7 +55,8 @@ impl Node {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.reply_mode = match session.reply_mode {
             ReplyMode::SkipNext => ReplyMode::Skip,
-            ReplyMode::Skip => ReplyMode::On,
+            // The reply of a client that waits is still to come.
+            ReplyMode::Skip if session.blocked.is_none() => ReplyMode::On,
             mode => mode,
         };
         // A HELLO has changed the protocol of `reply`; what others pushed meanwhile stands in `session.out`.
@@ -83,7 +84,9 @@ impl Node {
     pub fn write_reply(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let mut reply = session.out.take();
+        let start = reply.len();
         write(&mut reply);
+        self.settle_reply(id, &mut reply, start);
         self.finish_reply(id, reply);
     }
 
@@ -110,6 +113,7 @@ impl Node {
                 session.out = reply;
             }
         } else {
+            self.settle_reply(id, &mut reply, start);
             self.finish_reply(id, reply);
         }
         waits

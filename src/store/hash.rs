@@ -252,16 +252,19 @@ impl Hash {
             self.become_table();
         }
         let Some((packed, stride)) = self.packed_mut() else { return self.set_in_table(name, value) };
-        if let Some(position) = packed.find(name, stride) {
-            let start = packed.skip(position, 1);
-            packed.replace(start..packed.skip(start, 1), &[value]);
-            return false;
+        let position = packed.find(name, stride);
+        match position {
+            Some(position) => {
+                let start = packed.skip(position, 1);
+                packed.replace(start..packed.skip(start, 1), &[value]);
+            }
+            None => packed.append(&[name, value, &NEVER.to_le_bytes()][..stride]),
         }
-        packed.append(&[name, value, &NEVER.to_le_bytes()][..stride]);
+        // Also where no field was added: the limit may be lower than it was.
         if self.len() > limits.hash_max_listpack_entries {
             self.become_table();
         }
-        true
+        position.is_none()
     }
 
     fn set_in_table(&mut self, name: &[u8], value: &[u8]) -> bool {

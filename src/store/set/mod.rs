@@ -272,13 +272,11 @@ impl Set {
         taken
     }
 
-    /// An empty set of the form this one has.
-    pub fn empty_of_same_form(&self, limits: &Limits) -> Set {
+    /// An empty set to which the members of an intersection with this set are added.
+    pub fn for_intersection(&self, limits: &Limits) -> Set {
         match &*self.0 {
-            _ if limits.version < Version::V7_2 => Set::intset(),
-            Form::Intset(_) => Set::intset(),
-            Form::Listpack(_) => Set::listpack(),
-            Form::Table(_) => Set::table(),
+            Form::Listpack(_) | Form::Table(_) if limits.version >= Version::V7_2 => Set::listpack(),
+            _ => Set::intset(),
         }
     }
 
