@@ -33,6 +33,18 @@ pub const COMMANDS: &[Command] = &[
         run: restore,
         ..Command::of(Group::Generic)
     },
+    Command {
+        name: "restore-asking",
+        arity: -4,
+        since: "3.0.0",
+        flags: WRITE | DENYOOM | ASKING,
+        acl: &["keyspace", "dangerous"],
+        keys: &[key(&["OW", "update"], 1)],
+        summary: "RESTORE as the nodes of a cluster send it to each other.",
+        complexity: "O(1)",
+        run: restore,
+        ..Command::of(Group::Generic)
+    },
 ];
 
 const BUSY_KEY: Error = Error::new("BUSYKEY Target key name already exists.");
