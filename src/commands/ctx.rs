@@ -352,7 +352,7 @@ impl<'a> Ctx<'a> {
         let ms = seconds * 1000.0;
         // Before 7.2 a number that is too large overflows.
         let checks_range = self.version() >= Version::V7_2;
-        if ms > i64::MAX as f64 {
+        if ms >= i64::MAX as f64 {
             return Err(if checks_range { OUT_OF_RANGE } else { NEGATIVE });
         }
         let ms = ms.ceil() as i64;
