@@ -141,9 +141,13 @@ fn set_idle(ctx: &mut Ctx, slot: u32, idle_s: i64) {
     }
 }
 
-/// What is left of an idle time on Redis's clock of 24 bits: one that reaches back behind its zero becomes half its range.
+/// What is left of an idle time on Redis's clock, which has 24 bits for the seconds.
 fn idle_on_the_clock(idle_s: i64, now: Now) -> u32 {
     const CLOCK_MAX: i64 = (1 << 24) - 1;
     let clock_s = now.wall_ms() / 1000 & CLOCK_MAX;
-    if idle_s <= clock_s { idle_s as u32 } else { (CLOCK_MAX / 2) as u32 }
+    // It is counted in ms on the way, and wraps around as those do.
+    let used_at_s = clock_s - idle_s.wrapping_mul(1000) / 1000;
+    let used_at_s = if used_at_s < 0 { used_at_s + CLOCK_MAX } else { used_at_s } & CLOCK_MAX;
+    let lap_s = if used_at_s > clock_s { CLOCK_MAX } else { 0 };
+    (clock_s + lap_s - used_at_s) as u32
 }

@@ -84,7 +84,9 @@ impl Node {
     pub fn write_reply(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let mut reply = session.out.take();
+        let start = reply.len();
         write(&mut reply);
+        self.settle_reply(id, &mut reply, start);
         self.finish_reply(id, reply);
     }
 
@@ -111,6 +113,7 @@ impl Node {
                 session.out = reply;
             }
         } else {
+            self.settle_reply(id, &mut reply, start);
             self.finish_reply(id, reply);
         }
         waits

@@ -651,7 +651,11 @@ unsafe fn resume(state: *mut lua_State, other: *mut lua_State, arguments: c_int)
             ffi::lua_pushfstring(state, c"cannot resume %s coroutine".as_ptr(), state_name.as_ptr());
             return None;
         }
-        if ffi::lua_checkstack(other, arguments) == 0 {
+        // A refused allocation would be raised in `other`, where nothing catches it yet.
+        shared.memory.enforced.set(false);
+        let has_room = ffi::lua_checkstack(other, arguments) != 0;
+        shared.memory.enforced.set(true);
+        if !has_room {
             ffi::luaL_error(state, c"too many arguments to resume".as_ptr());
         }
         ffi::lua_xmove(state, other, arguments);

@@ -188,7 +188,7 @@ const ON_ERROR: c_int = 1;
 impl Machine {
     pub fn new(setup: Setup) -> Machine {
         let shared = Box::new(Shared {
-            memory: memory::Memory::default(),
+            memory: memory::Memory::new(setup.memory_limit),
             version: setup.version,
             protocol: Cell::default(),
             random: RefCell::new(setup.random),
@@ -216,7 +216,6 @@ impl Machine {
             object_numbers: Cell::new(ffi::LUA_REFNIL),
             last_object_number: Cell::default(),
         });
-        shared.memory.limit.set(setup.memory_limit);
         let shared = NonNull::from(Box::leak(shared));
         // SAFETY: the pointer stays valid until `drop` has closed the state.
         let main = unsafe { ffi::lua_newstate(memory::allocate, shared.as_ptr().cast()) };
@@ -226,7 +225,7 @@ impl Machine {
             native: None,
             thread_reference: ffi::LUA_REFNIL,
             suspended: false,
-            collect_at: GROWTH,
+            collect_at: 0,
         };
         machine.shared().main.set(main);
         // SAFETY: the state is fresh; with the memory limit off nothing here raises.
@@ -252,11 +251,14 @@ impl Machine {
             ffi::lua_settop(main, 1);
             shared.plain_globals.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
             let mut stack = Stack::running(main, shared);
-            stack.push_function(setup.on_error);
+            stack.push_error_handler(setup.on_error);
             ffi::lua_pushstring_(main, c"KEYS".as_ptr());
             shared.keys_name.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
             ffi::lua_pushstring_(main, c"ARGV".as_ptr());
             shared.argv_name.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
+            // Lua makes this text when it cannot catch anything; it must not have to allocate it then.
+            ffi::lua_pushstring_(main, c"error in error handling".as_ptr());
+            ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
             // Held by nobody's hand but the registry's, and never touched.
             ffi::lua_newuserdata(main, BALLAST);
             ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
@@ -402,7 +404,8 @@ impl Machine {
 
     fn collect(&mut self) {
         unsafe { ffi::lua_gc(self.shared().main.get(), ffi::LUA_GCCOLLECT, 0) };
-        self.collect_at = self.shared().memory.used.get() + GROWTH;
+        let memory = &self.shared().memory;
+        self.collect_at = memory.used.get() + GROWTH.min(memory.limit / 8);
     }
 
     /// One script's garbage must not be the next one's lack of memory.
@@ -415,18 +418,13 @@ impl Machine {
     pub fn random(&self) -> Random {
         *self.shared().random.borrow()
     }
-
-    #[cfg(test)]
-    pub fn memory_used(&self) -> usize {
-        self.shared().memory.used.get()
-    }
 }
 
 /// Bytes that the state holds for nothing. Lua collects when the state has doubled, and what really lives in it is small: without
 /// ballast it would go over all of it every few hundred scripts.
 const BALLAST: usize = 2 << 20;
 
-/// How much the state may grow between two scripts before all garbage is collected, in bytes.
+/// How much the state may grow from one script to the next before all garbage is collected, in bytes; at most an eighth of the limit.
 const GROWTH: usize = 32 << 20;
 
 impl Drop for Machine {

@@ -1,28 +1,88 @@
 //! Lua's allocator: counts what a state holds and refuses to go over the limit while script code runs.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::ffi::c_void;
 use std::ptr;
 
+use super::heap::{Heap, MAX_BLOCK};
+
 /// What one Lua state has allocated, in bytes.
-#[derive(Debug, Default)]
 pub(super) struct Memory {
     pub used: Cell<usize>,
-    pub limit: Cell<usize>,
+    pub limit: usize,
     /// Set while script code runs. Cleared inside library functions and between scripts, where a refused allocation
     /// would raise over frames that own things; those places look at `exceeded` instead.
     pub enforced: Cell<bool>,
+    /// Serves small blocks, as long as it has room.
+    heap: RefCell<Option<Heap>>,
 }
 
 impl Memory {
+    /// `limit` is in bytes.
+    pub fn new(limit: usize) -> Memory {
+        // What library functions allocate beyond the limit has to fit as well, and so do the gaps between blocks.
+        let heap = Heap::new(limit.saturating_mul(2));
+        Memory { used: Cell::new(0), limit, enforced: Cell::new(false), heap: RefCell::new(heap) }
+    }
+
     pub fn exceeded(&self) -> bool {
-        self.used.get() > self.limit.get()
+        self.used.get() > self.limit
+    }
+
+    /// # Safety
+    /// The result is used as a block of `size` bytes, which is not 0.
+    unsafe fn obtain(&self, size: usize) -> *mut u8 {
+        if size <= MAX_BLOCK
+            && let Some(heap) = &mut *self.heap.borrow_mut()
+        {
+            let block = heap.allocate(size);
+            if !block.is_null() {
+                return block;
+            }
+        }
+        // SAFETY: by the caller.
+        unsafe { alloc(layout(size)) }
+    }
+
+    /// # Safety
+    /// `block` came from `obtain` or `resize` with this size, and is no longer in use.
+    unsafe fn give_back(&self, block: *mut u8, size: usize) {
+        // SAFETY: by the caller.
+        unsafe {
+            match &mut *self.heap.borrow_mut() {
+                Some(heap) if heap.owns(block) => heap.release(block),
+                _ => dealloc(block, layout(size)),
+            }
+        }
+    }
+
+    /// # Safety
+    /// As for `give_back`.
+    unsafe fn resize(&self, block: *mut u8, old: usize, new: usize) -> *mut u8 {
+        // SAFETY: by the caller; the two blocks do not overlap.
+        unsafe {
+            if old > MAX_BLOCK && new > MAX_BLOCK {
+                return realloc(block, layout(old), new);
+            }
+            let fresh = self.obtain(new);
+            if !fresh.is_null() {
+                ptr::copy_nonoverlapping(block, fresh, old.min(new));
+                self.give_back(block, old);
+            }
+            fresh
+        }
     }
 }
 
 /// Lua aligns nothing beyond what `double` and pointers need.
 const ALIGN: usize = 16;
+
+/// # Safety
+/// `size` is that of a block that exists or could.
+unsafe fn layout(size: usize) -> Layout {
+    unsafe { Layout::from_size_align_unchecked(size, ALIGN) }
+}
 
 /// The `lua_Alloc` of every state.
 ///
@@ -34,29 +94,24 @@ pub(super) unsafe extern "C" fn allocate(
     old: usize,
     new: usize,
 ) -> *mut c_void {
-    // SAFETY: by the contract of this function; sizes are those of live blocks, so the layouts are valid.
+    // SAFETY: by the contract of this function.
     unsafe {
         let memory = &*(ud as *const Memory);
         if new == 0 {
             if !block.is_null() {
-                dealloc(block.cast(), Layout::from_size_align_unchecked(old, ALIGN));
+                memory.give_back(block.cast(), old);
                 memory.used.set(memory.used.get() - old);
             }
             return ptr::null_mut();
         }
         let old = if block.is_null() { 0 } else { old };
         let used = memory.used.get() - old + new;
-        if new > old && memory.enforced.get() && used > memory.limit.get() {
+        if new > old && memory.enforced.get() && used > memory.limit {
             return ptr::null_mut();
         }
-        let layout = Layout::from_size_align_unchecked(new, ALIGN);
-        let fresh = if block.is_null() {
-            alloc(layout)
-        } else {
-            realloc(block.cast(), Layout::from_size_align_unchecked(old, ALIGN), new)
-        };
+        let fresh = if block.is_null() { memory.obtain(new) } else { memory.resize(block.cast(), old, new) };
         if fresh.is_null() {
-            handle_alloc_error(layout);
+            handle_alloc_error(layout(new));
         }
         memory.used.set(used);
         fresh.cast()

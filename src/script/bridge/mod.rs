@@ -16,6 +16,7 @@
 
 mod chunk;
 mod guard;
+mod heap;
 mod machine;
 mod memory;
 mod stack;

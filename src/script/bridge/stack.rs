@@ -62,17 +62,18 @@ pub(in crate::script) struct Stack<'a> {
     pub(in crate::script) shared: &'a Shared,
 }
 
-/// Calls the Rust function in the closure's first upvalue.
+/// Calls the Rust function in the closure's first upvalue. A `LIMITED` one raises if it leaves more memory in use than a script may
+/// have.
 ///
 /// # Safety
 /// Only Lua calls it, for closures made by [`Stack::push_function`].
-pub(super) unsafe extern "C-unwind" fn trampoline(state: *mut lua_State) -> c_int {
+pub(super) unsafe extern "C-unwind" fn trampoline<const LIMITED: bool>(state: *mut lua_State) -> c_int {
     // SAFETY: the upvalue is a `Function`. Nothing in this frame owns anything when `lua_error` leaves it.
     unsafe {
         let function: Function = mem::transmute(ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)));
         let shared = Shared::of(state);
         let enforced = shared.memory.enforced.replace(false);
-        match catch_unwind(AssertUnwindSafe(|| run(state, shared, function))) {
+        match catch_unwind(AssertUnwindSafe(|| run(state, shared, function, LIMITED))) {
             Ok(results) if results >= 0 => {
                 shared.memory.enforced.set(enforced);
                 return results;
@@ -86,12 +87,12 @@ pub(super) unsafe extern "C-unwind" fn trampoline(state: *mut lua_State) -> c_in
 }
 
 /// The number of results, or -1 with an error value on top.
-unsafe fn run(state: *mut lua_State, shared: &Shared, function: Function) -> c_int {
+unsafe fn run(state: *mut lua_State, shared: &Shared, function: Function, limited: bool) -> c_int {
     // SAFETY: `state` is running the function, so its stack has room for LUA_MINSTACK values more.
     let mut stack = unsafe { Stack::running(state, shared) };
     let outcome = match function(&mut stack) {
-        Ok(results) => stack.check_memory().map(|()| results),
-        Err(raise) => Err(raise),
+        Ok(results) if limited => stack.check_memory().map(|()| results),
+        other => other,
     };
     match outcome {
         Ok(results) => {
@@ -289,13 +290,24 @@ impl<'a> Stack<'a> {
             if upvalues > 0 {
                 ffi::lua_insert(self.state, -1 - upvalues);
             }
-            ffi::lua_pushcclosure(self.state, trampoline, 1 + upvalues);
+            ffi::lua_pushcclosure(self.state, trampoline::<true>, 1 + upvalues);
         }
         self.top += 1 - upvalues;
     }
 
     pub fn push_function(&mut self, function: Function) {
         self.push_bound_function(function, 0);
+    }
+
+    /// A function that does not raise, as long as it says so itself: for errors on their way.
+    pub fn push_error_handler(&mut self, function: Function) {
+        self.one_more();
+        // SAFETY: as in `push_bound_function`.
+        unsafe {
+            ffi::lua_pushlightuserdata(self.state, function as *mut c_void);
+            ffi::lua_pushcclosure(self.state, trampoline::<false>, 1);
+        }
+        self.pushed();
     }
 
     /// A copy of the running function's bound value number `n`, from 1.
@@ -531,7 +543,7 @@ impl<'a> Stack<'a> {
 
     /// The most bytes that a script may hold.
     pub fn memory_limit(&self) -> usize {
-        self.shared.memory.limit.get()
+        self.shared.memory.limit
     }
 
     /// Raises when the script holds more memory than it may. For loops that build large values.

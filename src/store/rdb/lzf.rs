@@ -136,6 +136,10 @@ pub fn decompress(mut input: &[u8], len: usize) -> Option<Vec<u8>> {
     if len > input.len().saturating_mul(MAX_RATIO) {
         return None;
     }
+    if len == 0 {
+        // Redis takes the failure to fit anything into no bytes for the length that was asked for.
+        return Some(Vec::new());
+    }
     let mut output = Vec::with_capacity(len);
     while let Some((&control, rest)) = input.split_first() {
         input = rest;

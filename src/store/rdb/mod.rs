@@ -51,11 +51,15 @@ fn format_version(version: Version) -> u16 {
 pub fn dump(value: &Value, version: Version, compress: bool) -> Vec<u8> {
     let mut writer = Writer::new(compress);
     save::value(&mut writer, value, version);
-    let mut payload = writer.into_bytes();
-    payload.extend_from_slice(&format_version(version).to_le_bytes());
-    let checksum = crc64::checksum(&payload);
-    payload.extend_from_slice(&checksum.to_le_bytes());
-    payload
+    seal(writer.into_bytes(), version)
+}
+
+/// Adds to an object what makes it a payload of a release.
+pub fn seal(mut object: Vec<u8>, version: Version) -> Vec<u8> {
+    object.extend_from_slice(&format_version(version).to_le_bytes());
+    let checksum = crc64::checksum(&object);
+    object.extend_from_slice(&checksum.to_le_bytes());
+    object
 }
 
 /// Reads a serialized value. The limits decide which form it gets and stand for the release that reads it.
@@ -69,3 +73,6 @@ pub fn restore(payload: &[u8], limits: &Limits) -> Result<Value, Refusal> {
     // As in Redis the object is not told where the footer begins, and what stands between them is not looked at.
     load::value(&mut Reader::new(payload), limits).ok_or(Refusal::BadFormat)
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,375 @@
+//! What a script engine must do that no comparison with a server shows: suspend, be killed, survive bombs and panics, repeat itself.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use redlatch::Version;
+use redlatch::script::{Host, LogLevel, Script, Step, Vm};
+use redlatch::wire::reply::{Protocol, Reply};
+
+/// Answers every command with its name, and remembers how often it was asked.
+#[derive(Default)]
+struct Echo {
+    calls: usize,
+    logged: Vec<(LogLevel, Vec<u8>)>,
+}
+
+impl Host for Echo {
+    fn call(&mut self, argv: &[&[u8]], reply: &mut Reply) {
+        self.calls += 1;
+        match argv[0] {
+            b"panic" => panic!("the host fails"),
+            b"error" => reply.error(b"ERR on demand"),
+            b"nested" => (0..200).for_each(|_| reply.array(1)),
+            name => reply.bulk(name),
+        }
+        if argv[0] == b"nested" {
+            reply.int(1);
+        }
+    }
+
+    fn log(&mut self, level: LogLevel, message: &[u8]) {
+        self.logged.push((level, message.to_vec()));
+    }
+
+    fn may_run(&mut self, _: &[&[u8]]) -> Option<bool> {
+        Some(true)
+    }
+}
+
+const SLICE: u32 = 10_000;
+const MEMORY: usize = 32 << 20;
+
+fn vm() -> Vm {
+    Vm::with_limits(Version::V7_4, SLICE, MEMORY)
+}
+
+fn reply() -> Reply {
+    Reply::new(Protocol::Resp2, Version::V7_4)
+}
+
+fn load(vm: &mut Vm, body: &str) -> Script {
+    vm.load(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {}", error.text().escape_ascii()))
+}
+
+/// Runs a script to its end.
+fn run(vm: &mut Vm, body: &str) -> String {
+    let script = load(vm, body);
+    let mut host = Echo::default();
+    let mut reply = reply();
+    let mut step = vm.start(&script, &[b"k"], &[b"a"], &mut host, &mut reply);
+    while step == Step::Suspended {
+        step = vm.resume(&mut host, &mut reply);
+    }
+    vm.unload(&script);
+    String::from_utf8_lossy(reply.as_bytes()).into_owned()
+}
+
+/// Starts a script that never ends, lets it have some slices, and kills it. The reply.
+fn run_and_kill(vm: &mut Vm, body: &str) -> String {
+    let script = load(vm, body);
+    let mut host = Echo::default();
+    let mut reply = reply();
+    let mut step = vm.start(&script, &[], &[], &mut host, &mut reply);
+    for _ in 0..20 {
+        assert_eq!(step, Step::Suspended, "{body}: {}", reply.as_bytes().escape_ascii());
+        step = vm.resume(&mut host, &mut reply);
+    }
+    vm.kill();
+    assert_eq!(vm.resume(&mut host, &mut reply), Step::Done);
+    assert!(!vm.is_busy());
+    String::from_utf8_lossy(reply.as_bytes()).into_owned()
+}
+
+#[test]
+fn a_suspended_script_goes_on_with_another_host_and_reply() {
+    let mut vm = vm();
+    let script = load(&mut vm, "for i = 1, 100000 do end redis.call('x') return redis.call('y')");
+    let (mut first, mut second) = (Echo::default(), Echo::default());
+    let (mut unused, mut used) = (reply(), reply());
+    assert_eq!(vm.start(&script, &[], &[], &mut first, &mut unused), Step::Suspended);
+    drop(unused);
+    drop(first);
+    let mut slices = 1;
+    while vm.resume(&mut second, &mut used) == Step::Suspended {
+        slices += 1;
+    }
+    assert!(slices >= 10, "{slices} slices");
+    assert_eq!(used.as_bytes(), b"$1\r\ny\r\n");
+    assert_eq!(second.calls, 2);
+}
+
+#[test]
+fn nothing_in_a_script_can_prevent_its_end() {
+    let mut vm = vm();
+    for body in [
+        "while true do end",
+        "while true do pcall(function() while true do end end) end",
+        "local function loop() while true do end end while true do xpcall(loop, loop) end",
+        "coroutine.wrap(function() while true do end end)()",
+        "while true do coroutine.wrap(function() end)() end",
+        "local function nest(n) if n == 0 then while true do end end coroutine.wrap(nest)(n - 1) end nest(50)",
+        "setmetatable({}, {__index = function() while true do end end}).x = setmetatable({}, {__index = function() while true do end end}).y",
+        "table.sort({3, 2, 1}, function() while true do end end)",
+        "string.gsub('abc', '.', function() while true do end end)",
+        "load(function() while true do end end)",
+        "while true do redis.call('x') end",
+        "while true do pcall(redis.call, 'error') end",
+        "local t = {} while true do t[#t % 100 + 1] = {} end",
+    ] {
+        let reply = run_and_kill(&mut vm, body);
+        assert!(reply.starts_with("-ERR Script killed by user with SCRIPT KILL..."), "{body}: {reply}");
+        assert_eq!(run(&mut vm, "return redis.call('next')"), "$4\r\nnext\r\n", "after {body}");
+    }
+}
+
+#[test]
+fn the_reply_to_a_killed_script_says_where_it_was() {
+    let mut vm = vm();
+    let reply = run_and_kill(&mut vm, "local function f()\nwhile true do end\nend\nf()");
+    let sha = load(&mut vm, "local function f()\nwhile true do end\nend\nf()").sha().to_owned();
+    let expected =
+        format!("-ERR Script killed by user with SCRIPT KILL... script: {sha}, on @user_script:2.\r\n");
+    assert_eq!(reply, expected);
+}
+
+#[test]
+fn a_kill_without_a_script_has_no_effect() {
+    let mut vm = vm();
+    vm.kill();
+    let script = load(&mut vm, "for i = 1, 100000 do end return 7");
+    let mut host = Echo::default();
+    let mut reply = reply();
+    assert_eq!(vm.start(&script, &[], &[], &mut host, &mut reply), Step::Suspended);
+    while vm.resume(&mut host, &mut reply) == Step::Suspended {}
+    assert_eq!(reply.as_bytes(), b":7\r\n");
+}
+
+#[test]
+fn memory_bombs_are_ordinary_errors() {
+    let mut vm = vm();
+    for body in [
+        "return #string.rep('x', 1e9)",
+        "local s = 'x' while true do s = s .. s end",
+        "local t = {} while true do t[#t + 1] = {} end",
+        "local t = {} while true do t[#t + 1] = ('x'):rep(1000) .. #t end",
+        "local t = {} for i = 1, 1e9 do t[i] = i end",
+        "local s = ('x'):rep(3e6) return cjson.encode({s, s, s, s, s, s, s, s, s, s, s, s, s, s})",
+        "return cmsgpack.unpack(('\\145'):rep(3) .. '\\221\\255\\255\\255\\255' .. ('\\1'):rep(3e6))",
+        "return struct.pack(('i32'):rep(2e6), 1)",
+        "local co = {} while true do co[#co + 1] = coroutine.wrap(function() coroutine.yield() end) co[#co]() end",
+        "return loadstring('return {' .. ('{1},'):rep(2e6) .. '}')",
+        "local t = {} for i = 1, 1e7 do t[i] = tostring({}) end",
+    ] {
+        let reply = run(&mut vm, body);
+        assert!(reply.starts_with("-"), "{body}: {}", &reply[..reply.len().min(100)]);
+        assert_eq!(run(&mut vm, "return redis.call('next')"), "$4\r\nnext\r\n", "after {body}");
+        assert_eq!(run(&mut vm, "return #string.rep('x', 4e6)"), ":4000000\r\n", "after {body}");
+    }
+}
+
+#[test]
+fn garbage_is_no_bomb() {
+    let mut vm = vm();
+    assert_eq!(run(&mut vm, "for i = 1, 2000 do local s = ('x'):rep(1e5) .. i end return 1"), ":1\r\n");
+    assert_eq!(
+        run(&mut vm, "local keep = ('x'):rep(8e6) for i = 1, 200000 do local t = {i} end return 1"),
+        ":1\r\n"
+    );
+    for _ in 0..100 {
+        assert_eq!(run(&mut vm, "return #(('x'):rep(5e6))"), ":5000000\r\n");
+    }
+}
+
+#[test]
+fn stack_bombs_are_ordinary_errors() {
+    let mut vm = vm();
+    for body in [
+        "local function f() return 1 + f() end return f()",
+        "local function f() f() end f()",
+        "local function f() return coroutine.wrap(f)() end return f()",
+        "local function f(...) return pcall(f, ...) end error(select('#', f()))",
+        "local function f() string.gsub('x', 'x', f) end f()",
+        "local function f() coroutine.wrap(function() string.gsub('x', 'x', f) end)() end f()",
+        "local function f() table.sort({1, 2}, f) end f()",
+        "local t = {} for i = 1, 300000 do t = {t} end return cjson.encode(t)",
+        "return cjson.decode(('['):rep(1e6))",
+        "return cmsgpack.unpack(('\\145'):rep(1e6))",
+        "return string.find(('a'):rep(5000), ('a?'):rep(50000) .. 'b')",
+        "return string.find('a', ('('):rep(50000))",
+        "return loadstring(('('):rep(50000))()",
+        "return loadstring('return ' .. ('not '):rep(50000) .. '1')()",
+        "return loadstring(('do '):rep(50000))()",
+        "local t = setmetatable({}, {}) getmetatable(t).__index = t return t.x.y",
+        "local t = {} for i = 1, 200 do t = setmetatable({}, {__index = t}) end return t.x.y",
+        "local t t = setmetatable({}, {__index = function(_, k) return t[k] end}) return t.x",
+        "local t t = setmetatable({}, {__tostring = function() return tostring(t) end}) return tostring(t)",
+        "error({})",
+        "error({err = {}})",
+        "return redis.call('nested')[1][1][1] .. ''",
+        "return unpack({}, 1, 1e8)",
+        "return string.char(unpack({}, 1, 8000))",
+    ] {
+        let reply = run(&mut vm, body);
+        assert!(reply.starts_with("-"), "{body}: {}", &reply[..reply.len().min(100)]);
+        assert_eq!(run(&mut vm, "return redis.call('next')"), "$4\r\nnext\r\n", "after {body}");
+    }
+}
+
+#[test]
+fn an_error_table_without_a_text_is_an_ordinary_error() {
+    let mut vm = vm();
+    let reply = run(&mut vm, "error({})");
+    assert!(
+        reply.starts_with("-ERR unknown error script: ") && reply.ends_with(", on @user_script:1.\r\n"),
+        "{reply}"
+    );
+}
+
+#[test]
+fn a_panic_of_the_host_reaches_the_driver_and_leaves_a_working_engine() {
+    let mut vm = vm();
+    for body in [
+        "redis.call('panic')",
+        "pcall(redis.call, 'panic')",
+        "coroutine.wrap(function() pcall(redis.pcall, 'panic') end)()",
+        "for i = 1, 50000 do end redis.call('panic')",
+    ] {
+        let script = load(&mut vm, body);
+        let caught = catch_unwind(AssertUnwindSafe(|| {
+            let mut host = Echo::default();
+            let mut reply = reply();
+            let mut step = vm.start(&script, &[], &[], &mut host, &mut reply);
+            while step == Step::Suspended {
+                step = vm.resume(&mut host, &mut reply);
+            }
+        }));
+        let payload = caught.expect_err("the panic is passed on");
+        assert_eq!(payload.downcast_ref(), Some(&"the host fails"));
+        assert_eq!(run(&mut vm, "return redis.call('next')"), "$4\r\nnext\r\n", "after {body}");
+    }
+}
+
+#[test]
+fn an_engine_can_be_dropped_and_flushed_while_a_script_is_suspended() {
+    let mut vm = vm();
+    let script = load(&mut vm, "pcall(function() while true do end end)");
+    let mut host = Echo::default();
+    let mut reply = reply();
+    assert_eq!(vm.start(&script, &[], &[], &mut host, &mut reply), Step::Suspended);
+    assert!(vm.is_busy());
+    vm.flush();
+    assert!(!vm.is_busy());
+    let script = load(&mut vm, "while true do end");
+    assert_eq!(vm.start(&script, &[], &[], &mut host, &mut reply), Step::Suspended);
+}
+
+#[test]
+fn an_engine_can_move_to_another_thread_with_its_suspended_script() {
+    let mut vm = vm();
+    let script = load(&mut vm, "for i = 1, 100000 do pcall(error, 'x') end return 'done'");
+    let (mut host, mut first) = (Echo::default(), reply());
+    assert_eq!(vm.start(&script, &[], &[], &mut host, &mut first), Step::Suspended);
+    let text = std::thread::spawn(move || {
+        let (mut host, mut second) = (Echo::default(), reply());
+        while vm.resume(&mut host, &mut second) == Step::Suspended {}
+        String::from_utf8_lossy(second.as_bytes()).into_owned()
+    })
+    .join()
+    .expect("the thread ends");
+    assert_eq!(text, "$4\r\ndone\r\n");
+}
+
+#[test]
+fn scripts_can_be_compiled_while_one_is_suspended() {
+    let mut vm = vm();
+    let script = load(&mut vm, "for i = 1, 100000 do end return 'first'");
+    let (mut host, mut reply) = (Echo::default(), reply());
+    assert_eq!(vm.start(&script, &[], &[], &mut host, &mut reply), Step::Suspended);
+    for i in 0..500 {
+        let other = load(&mut vm, &format!("return {{ {i} }}"));
+        vm.unload(&other);
+    }
+    while vm.resume(&mut host, &mut reply) == Step::Suspended {}
+    assert_eq!(reply.as_bytes(), b"$5\r\nfirst\r\n");
+}
+
+#[test]
+fn two_engines_do_the_same() {
+    let bodies = [
+        "local t = {} for i = 1, 50 do t[{}] = i end local out = {} for _, v in pairs(t) do out[#out + 1] = v end return out",
+        "local t = {} for i = 1, 50 do t[function() end] = i end local out = {} for _, v in pairs(t) do out[#out + 1] = v end return out",
+        "local t = {} for i = 1, 50 do t[coroutine.create(function() end)] = i end local out = {} for _, v in pairs(t) do out[#out + 1] = v end return out",
+        "return {tostring({}), tostring(redis.call), tostring(coroutine.create(function() end))}",
+        "return tostring(collectgarbage('count'))",
+        "local a = os.clock() while os.clock() - a < 0.01 do end return tostring(os.clock())",
+        "local out = {} for i = 1, 20 do out[i] = math.random(1000) end return out",
+        "local out = {} for k in pairs(_G) do out[#out + 1] = tostring(k) end return out",
+        "local out = {} for k, v in pairs(_G) do out[#out + 1] = tostring(v) end return out",
+        "return cjson.encode({a = 1, b = {c = 2}, d = {1, 2}})",
+    ];
+    let mut engines = [vm(), vm()];
+    // The second one has its memory elsewhere.
+    let _ballast: Vec<Vec<u8>> = (1..200).map(|n| vec![0; n * 37]).collect();
+    for _ in 0..3 {
+        for body in bodies {
+            let [first, second] = engines.each_mut().map(|vm| run(vm, body));
+            assert_eq!(first, second, "{body}");
+        }
+    }
+}
+
+#[test]
+fn memory_stays_bounded_at_speed() {
+    let mut vm = vm();
+    let script = load(&mut vm, "local t = {} for i = 1, 20 do t[i] = KEYS[1] .. i end return #t");
+    let mut host = Echo::default();
+    for i in 0..100_000u32 {
+        let key = i.to_le_bytes();
+        let mut reply = reply();
+        assert_eq!(vm.start(&script, &[&key], &[], &mut host, &mut reply), Step::Done);
+    }
+    let used = run(&mut vm, "return math.floor(collectgarbage('count'))");
+    let kilobytes: u64 = used.trim_matches([':', '\r', '\n']).parse().expect("a number");
+    assert!(kilobytes < 16 << 10, "{kilobytes} KiB");
+}
+
+#[test]
+fn lines_are_logged_at_their_levels() {
+    let mut vm = vm();
+    let script = load(&mut vm, "redis.log(redis.LOG_WARNING, 'a', 1, 'b') redis.log(redis.LOG_DEBUG, 'c')");
+    let (mut host, mut reply) = (Echo::default(), reply());
+    vm.start(&script, &[], &[], &mut host, &mut reply);
+    assert_eq!(host.logged, [(LogLevel::Warning, b"a 1 b".to_vec()), (LogLevel::Debug, b"c".to_vec())]);
+}
+
+#[test]
+fn one_script_leaves_nothing_to_the_next() {
+    let mut vm = vm();
+    for body in [
+        "getmetatable('').__index = nil",
+        "string.rep = nil",
+        "rawset(string, 'rep', nil)",
+        "getmetatable(_G).__index = {}",
+        "getfenv(0).x = 1",
+        "setfenv(0, {})",
+        "rawset(getfenv(1), 'x', 1)",
+        "for k, v in pairs(_G) do if type(v) == 'table' then rawset(v, 'x', 1) end end",
+        "for k, v in next, _G do if type(v) == 'table' then v.x = 1 end end",
+        "table.foreach(_G, function(k, v) if type(v) == 'table' then v.x = 1 end end)",
+        "loadstring('x = 1')()",
+        "local f = loadstring('x = 1') setfenv(f, getfenv(redis.call)) f()",
+        "coroutine.wrap(function() x = 1 end)()",
+        "KEYS.leak = 1",
+        "tostring(redis).x = 1",
+        "cjson.encode_max_depth(1000)",
+    ] {
+        run(&mut vm, body);
+        let checks = "return {#('x'):rep(3), type(string.rep), rawget(_G, 'x') == nil, KEYS.leak == nil, \
+            rawget(string, 'x') == nil, type(setfenv), pcall(function() return y end)}";
+        let reply = run(&mut vm, checks);
+        assert!(
+            reply.starts_with("*8\r\n:3\r\n$8\r\nfunction\r\n:1\r\n:1\r\n:1\r\n$8\r\nfunction\r\n$-1\r\n"),
+            "after {body}: {reply}"
+        );
+    }
+}
