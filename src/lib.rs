@@ -2,8 +2,10 @@
 
 pub mod cli;
 pub mod commands;
+pub mod diff;
 pub mod error;
 pub mod glob;
+mod grisu;
 pub mod long_double;
 pub mod net;
 pub mod node;

@@ -1,5 +1,6 @@
 //! Numbers as Redis reads and prints them.
 
+use crate::grisu;
 use crate::version::Version;
 
 /// Reads a decimal integer as strictly as Redis does: no blanks, no `+`, no leading zeros, no overflow.
@@ -46,8 +47,7 @@ pub fn parse_cursor(text: &[u8], version: Version) -> Option<u64> {
 /// nothing beyond the range of doubles.
 pub fn parse_f64(text: &[u8]) -> Option<f64> {
     let value = strtod(text)?;
-    let is_strict = text.first().is_some_and(|&first| !is_space(first)) && !is_beyond_range(text, value);
-    is_strict.then_some(value)
+    (starts_as_number(text) && !is_beyond_range(text, value)).then_some(value)
 }
 
 /// Whether C's `strtod` reports ERANGE for finite text that reads as `value`: it overflows, or nothing is left of it.
@@ -57,6 +57,11 @@ pub fn is_beyond_range(text: &[u8], value: f64) -> bool {
     }
     let mantissa = text.split(|byte| matches!(byte, b'e' | b'E' | b'p' | b'P')).next().unwrap_or_default();
     value == 0.0 && mantissa.iter().any(|byte| matches!(byte, b'1'..=b'9'))
+}
+
+/// Whether a text is neither empty nor begins with a blank, which Redis refuses where it reads operands.
+pub fn starts_as_number(text: &[u8]) -> bool {
+    text.first().is_some_and(|&first| !is_space(first))
 }
 
 /// C's `isspace`.
@@ -111,24 +116,29 @@ pub fn format_double(value: f64, version: Version) -> String {
     if value == 0.0 {
         return if value.is_sign_negative() { "-0".into() } else { "0".into() };
     }
-    // Integers print as integers: since 7.2 up to where Redis trusts a double with them, before as far as 17 digits go.
-    let largest = if version >= Version::V7_2 { (1u64 << 62) as f64 } else { (1u64 << 52) as f64 };
-    if value.fract() == 0.0 && value.abs() <= largest {
-        return (value as i64).to_string();
+    if version < Version::V7_2 {
+        return format_g(value, 17);
     }
-    if version >= Version::V7_2 { shortest(value) } else { format_g(value, 17) }
+    match as_integer(value) {
+        Some(integer) => integer.to_string(),
+        None => shortest(value),
+    }
 }
 
-/// The shortest decimal that reads back as `value`, laid out as Redis's `fpconv` lays it out.
+/// The integer that a double is, if it is one within the range Redis takes for safe: half that of an `i64`.
+pub fn as_integer(value: f64) -> Option<i64> {
+    let half = (i64::MAX / 2) as f64;
+    (value.fract() == 0.0 && (-half..=half).contains(&value)).then_some(value as i64)
+}
+
+/// A decimal that reads back as `value`, which is finite, laid out as Redis's `fpconv` lays it out.
 pub fn shortest(value: f64) -> String {
-    let scientific = format!("{value:e}");
-    let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
-    let exponent: i32 = exponent.parse().unwrap_or(0);
-    let negative = mantissa.starts_with('-');
-    let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
+    if value == 0.0 {
+        return if value.is_sign_negative() { "-0".into() } else { "0".into() };
+    }
+    // `k` is the power of ten that the digits, read as an integer, are multiplied by.
+    let (digits, k) = grisu::digits(value.abs());
     let n = digits.len() as i32;
-    // The power of ten that the digits, read as an integer, are multiplied by.
-    let k = exponent - (n - 1);
     let exp = (k + n - 1).abs();
     let body = if k >= 0 && exp < n + 7 {
         format!("{digits}{}", "0".repeat(k as usize))
@@ -144,7 +154,7 @@ pub fn shortest(value: f64) -> String {
         let tail = if n > 1 { format!(".{}", &digits[1..]) } else { String::new() };
         format!("{}{tail}e{sign}{exp}", &digits[..1])
     };
-    if negative { format!("-{body}") } else { body }
+    if value < 0.0 { format!("-{body}") } else { body }
 }
 
 /// C's `%.{precision}g`.

@@ -37,6 +37,7 @@ macro_rules! families {
 families! {
     blocking,
     connection,
+    dump,
     expiry,
     hash_expiry,
     hashes,

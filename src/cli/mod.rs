@@ -3,6 +3,7 @@
 // A driver: here, and nowhere below, is the real world.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
+mod diff;
 mod options;
 mod serve;
 
@@ -12,6 +13,11 @@ pub use options::Options;
 
 /// Runs the program with the arguments of the process.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
+    let mut args: Vec<String> = args.into_iter().collect();
+    if args.get(1).is_some_and(|word| word == "diff") {
+        args.remove(0);
+        return diff::main(args);
+    }
     match Options::parse(args) {
         Ok(options) => serve::serve(options),
         Err(exit) => exit,

@@ -60,7 +60,7 @@ struct Cli {
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 
-    /// real, manual, or a rate such as 10 for ten times as fast.
+    /// How fast time goes: real, or a rate such as 10 for ten times as fast.
     #[arg(long, value_name = "MODE", default_value = "real", value_parser = parse_clock)]
     clock: ClockMode,
 
@@ -72,10 +72,9 @@ struct Cli {
 fn parse_clock(text: &str) -> Result<ClockMode, String> {
     match text {
         "real" => Ok(ClockMode::Real),
-        "manual" => Ok(ClockMode::Manual),
         rate => match rate.parse::<f64>() {
             Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(ClockMode::Rate(rate)),
-            _ => Err("neither real, manual nor a positive number".to_owned()),
+            _ => Err("neither real nor a positive number".to_owned()),
         },
     }
 }

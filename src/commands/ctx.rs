@@ -294,12 +294,13 @@ impl<'a> Ctx<'a> {
         if count < 0 {
             return (0..count.unsigned_abs()).map(|_| self.node.rng.below(len)).collect();
         }
-        if count >= len as i64 {
-            return (0..len).collect();
+        let count = (count as u64).min(len as u64) as usize;
+        let mut indexes: Vec<usize> = (0..len).collect();
+        if count == len {
+            // Nothing is left to chance; Redis gives all in their order.
+            return indexes;
         }
         // The first places of a shuffle.
-        let count = count as usize;
-        let mut indexes: Vec<usize> = (0..len).collect();
         for at in 0..count {
             let other = at + self.node.rng.below(len - at);
             indexes.swap(at, other);
@@ -309,6 +310,11 @@ impl<'a> Ctx<'a> {
     }
 
     // ---- waiting -------------------------------------------------------------------------------------------------
+
+    /// Whether this call may wait: those of transactions and scripts may not.
+    pub fn may_wait(&self) -> bool {
+        matches!(self.origin, Origin::Client | Origin::Blocked)
+    }
 
     /// Lets the client wait for keys, up to `timeout_ms` (0: for ever); where waiting is not possible it gets the
     /// reply of a timeout at once.
@@ -336,18 +342,24 @@ impl<'a> Ctx<'a> {
 
     /// A timeout in seconds with fractions, as blocking commands take it; in ms.
     pub fn timeout_ms(&self, index: usize) -> Result<u64, Error> {
+        const NEGATIVE: Error = Error::new("ERR timeout is negative");
         const OUT_OF_RANGE: Error = Error::new("ERR timeout is out of range");
-        let seconds = num::parse_f64(self.argv[index])
+        // Redis reads a number with a wider range here.
+        let word = self.argv[index];
+        let seconds = num::strtod(word)
+            .filter(|_| num::starts_as_number(word))
             .ok_or(Error::new("ERR timeout is not a float or out of range"))?;
         let ms = seconds * 1000.0;
-        if ms > i64::MAX as f64 {
-            return Err(OUT_OF_RANGE);
+        // Before 7.2 a number that is too large overflows.
+        let checks_range = self.version() >= Version::V7_2;
+        if ms >= i64::MAX as f64 {
+            return Err(if checks_range { OUT_OF_RANGE } else { NEGATIVE });
         }
         let ms = ms.ceil() as i64;
         if ms < 0 {
-            return Err(Error::new("ERR timeout is negative"));
+            return Err(NEGATIVE);
         }
-        if ms > 0 && ms.checked_add(self.now().wall_ms()).is_none() {
+        if checks_range && ms > 0 && ms.checked_add(self.now().wall_ms()).is_none() {
             return Err(OUT_OF_RANGE);
         }
         Ok(ms as u64)

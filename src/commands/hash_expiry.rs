@@ -180,10 +180,12 @@ fn expire(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     hash.become_extended();
     let outcomes: Vec<i64> =
         fields.iter().map(|field| expire_field(hash, field, condition, end_ms, now_ms)).collect();
-    let deleted = outcomes.contains(&DELETED);
-    if deleted || outcomes.contains(&SET) {
+    let count = |outcome| outcomes.iter().filter(|&&other| other == outcome).count();
+    let (deleted, set) = (count(DELETED), count(SET));
+    if deleted + set > 0 {
+        ctx.node.stats.expired_hash_fields += deleted as u64;
         ctx.field_expiries_changed(key);
-        ctx.touched(key, Class::HASH, if deleted { "hdel" } else { "hexpire" });
+        ctx.changed(key, Class::HASH, if deleted > 0 { "hdel" } else { "hexpire" }, deleted + set);
         ctx.delete_if_empty(key);
     }
     reply_each(ctx.reply, outcomes, |outcome| outcome)

@@ -3,14 +3,13 @@
 use super::command::*;
 use super::ctx::Ctx;
 use super::random;
-use super::scan::{self, Extra};
+use super::scan;
 use crate::error::{self, Error, Outcome};
 use crate::long_double::LongDouble;
 use crate::node::notify::Class;
 use crate::num;
 use crate::store::Hash;
 use crate::store::hash::Field;
-use crate::version::Version;
 use crate::wire::Reply;
 
 pub const COMMANDS: &[Command] = &[
@@ -226,7 +225,7 @@ fn set_fields(ctx: &mut Ctx) -> Result<i64, Error> {
         added += hash.set(field, value, &limits) as i64;
     }
     ctx.field_expiries_changed(key);
-    ctx.touched(key, Class::HASH, "hset");
+    ctx.changed(key, Class::HASH, "hset", pairs.len());
     Ok(added)
 }
 
@@ -346,7 +345,7 @@ fn hdel(ctx: &mut Ctx) -> Outcome {
     }
     if deleted > 0 {
         ctx.field_expiries_changed(key);
-        ctx.touched(key, Class::HASH, "hdel");
+        ctx.changed(key, Class::HASH, "hdel", deleted as usize);
         ctx.delete_if_empty(key);
     }
     ctx.reply.int(deleted);
@@ -396,9 +395,8 @@ fn hincrbyfloat(ctx: &mut Ctx) -> Outcome {
 }
 
 fn hscan(ctx: &mut Ctx) -> Outcome {
-    let extra = Extra { no_values: ctx.version() >= Version::V7_4, ..Extra::default() };
     let now_ms = ctx.now().wall_ms();
-    scan::scan_value::<Hash>(ctx, extra, |hash, options, found| {
+    scan::scan_value::<Hash>(ctx, |hash, options, found| {
         hash.scan(options.cursor, options.count, |field| {
             if !field.is_expired(now_ms) && options.matches(field.name) {
                 found.push(field.name.to_vec());

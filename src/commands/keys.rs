@@ -2,7 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
-use super::scan::{self, Extra, ScanOptions};
+use super::scan::{self, ScanOptions};
 use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::node::notify::Class;
@@ -389,8 +389,7 @@ fn copy(ctx: &mut Ctx) -> Outcome {
 }
 
 fn scan(ctx: &mut Ctx) -> Outcome {
-    let extra = Extra { kind: true, ..Extra::default() };
-    let options = ScanOptions::parse(ctx, 1, extra)?;
+    let options = ScanOptions::parse(ctx, 1)?;
     let now = ctx.now();
     let mut found: Vec<Box<[u8]>> = Vec::new();
     let db = &ctx.node.store.dbs[ctx.db()];
@@ -424,7 +423,7 @@ fn object_refcount(ctx: &mut Ctx) -> Outcome {
 fn object_idletime(ctx: &mut Ctx) -> Outcome {
     let now_s = (ctx.now().mono_us / 1_000_000) as u32;
     match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.used_at_s) {
-        Some(used_at_s) => ctx.reply.int((now_s - used_at_s) as i64),
+        Some(used_at_s) => ctx.reply.int(now_s.wrapping_sub(used_at_s) as i64),
         None => ctx.reply.null(),
     }
     Ok(())

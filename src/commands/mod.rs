@@ -7,6 +7,7 @@ pub mod table;
 mod clients;
 mod config;
 mod connection;
+mod dump;
 mod expiry;
 mod hash_expiry;
 mod hashes;

@@ -51,8 +51,9 @@ pub fn reply<T>(
     let len = if with_repetition { count.unsigned_abs() as usize } else { picks.len() };
     let nested = with_values && ctx.reply.protocol == Protocol::Resp3;
     ctx.reply.array(if with_values && !nested { len * 2 } else { len });
-    for at in 0..len {
-        let index = if with_repetition { scale(ctx.random(), elements.len()) } else { picks[at] };
+    let mut picks = picks.into_iter();
+    for _ in 0..len {
+        let index = picks.next().unwrap_or_else(|| scale(ctx.random(), elements.len()));
         let (name, value) = &elements[index];
         if nested {
             ctx.reply.array(2);

@@ -5,6 +5,7 @@ use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::num;
 use crate::store::Kind;
+use crate::version::Version;
 
 /// The options of a scan.
 pub struct ScanOptions<'a> {
@@ -18,16 +19,9 @@ pub struct ScanOptions<'a> {
     pub no_values: bool,
 }
 
-/// The words that a kind of scan knows besides MATCH and COUNT.
-#[derive(Clone, Copy, Default)]
-pub struct Extra {
-    pub kind: bool,
-    pub no_values: bool,
-}
-
 impl<'a> ScanOptions<'a> {
     /// Reads the cursor, which is the word at that index, and the options behind it.
-    pub fn parse(ctx: &Ctx<'a>, cursor: usize, extra: Extra) -> Result<ScanOptions<'a>, Error> {
+    pub fn parse(ctx: &Ctx<'a>, cursor: usize) -> Result<ScanOptions<'a>, Error> {
         let mut words = ctx.words(cursor + 1);
         let mut options = ScanOptions {
             cursor: num::parse_cursor(ctx.argv[cursor], ctx.version()).ok_or(error::INVALID_CURSOR)?,
@@ -45,9 +39,12 @@ impl<'a> ScanOptions<'a> {
                 options.count = count as usize;
             } else if words.take_with("MATCH", 1) {
                 options.pattern = words.next();
-            } else if extra.kind && words.take_with("TYPE", 1) {
+            } else if ctx.command.name == "scan" && words.take_with("TYPE", 1) {
                 options.kind = words.next();
-            } else if extra.no_values && words.take("NOVALUES") {
+            } else if ctx.version() >= Version::V7_4 && words.take("NOVALUES") {
+                if ctx.command.name != "hscan" {
+                    return Err(Error::new("ERR NOVALUES option can only be used in HSCAN"));
+                }
                 options.no_values = true;
             } else {
                 return Err(error::SYNTAX);
@@ -68,12 +65,11 @@ impl<'a> ScanOptions<'a> {
 /// looked at.
 pub fn scan_value<T: Kind>(
     ctx: &mut Ctx,
-    extra: Extra,
     visit: impl FnOnce(&T, &ScanOptions, &mut Vec<Vec<u8>>) -> u64,
 ) -> Outcome {
     let (key, version) = (ctx.argv[1], ctx.version());
     num::parse_cursor(ctx.argv[2], version).ok_or(error::INVALID_CURSOR)?;
-    let options = ScanOptions::parse(ctx, 2, extra);
+    let options = ScanOptions::parse(ctx, 2);
     let mut found = Vec::new();
     let next = match ctx.read::<T>(key)? {
         Some(value) => visit(value, &options?, &mut found),

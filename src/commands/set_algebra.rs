@@ -198,7 +198,7 @@ fn common<'a>(sets: &'a [Option<&'a Set>]) -> impl Iterator<Item = Member<'a>> +
 
 fn intersection(sets: &[Option<&Set>], limits: &Limits) -> Set {
     let smallest = sets.iter().flatten().min_by_key(|set| set.len());
-    let mut result = smallest.map_or_else(Set::intset, |set| set.empty_of_same_form(limits));
+    let mut result = smallest.map_or_else(Set::intset, |set| set.for_intersection(limits));
     add_all(&mut result, common(sets), limits);
     if limits.version >= Version::V7_2 {
         result.become_intset_if_possible(limits);

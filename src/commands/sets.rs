@@ -2,7 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
-use super::scan::{self, Extra};
+use super::scan;
 use crate::error::{self, Outcome};
 use crate::node::notify::Class;
 use crate::num;
@@ -242,7 +242,7 @@ fn write_members(set: &Set, reply: &mut Reply) {
 }
 
 fn sscan(ctx: &mut Ctx) -> Outcome {
-    scan::scan_value::<Set>(ctx, Extra::default(), |set, options, found| {
+    scan::scan_value::<Set>(ctx, |set, options, found| {
         set.scan(options.cursor, options.count, |member| {
             let member = member.to_vec();
             if options.matches(&member) {
@@ -278,13 +278,11 @@ fn pop_one(ctx: &mut Ctx, key: &[u8]) -> Outcome {
 }
 
 fn pop_some(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
-    let len = ctx.edit::<Set>(key)?.map_or(0, |set| set.len());
-    if len == 0 || count == 0 {
+    let Some(form) = ctx.edit::<Set>(key)?.map(|set| Form::of(set)).filter(|_| count > 0) else {
         ctx.reply.set(0);
         return Ok(());
-    }
-    let popped = count.min(len as u64) as usize;
-    let picks = if popped == len { (0..len).collect() } else { ctx.pick(len, popped as i64) };
+    };
+    let picks = pick_places(ctx, form, count);
     let limits = ctx.node.store.limits.clone();
     let Some(set) = ctx.edit::<Set>(key)? else { return Ok(()) };
     let members = set.take(&picks, &limits);
@@ -292,9 +290,33 @@ fn pop_some(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
     for member in &members {
         ctx.reply.bulk(member);
     }
-    ctx.changed(key, Class::SET, "spop", popped);
+    ctx.changed(key, Class::SET, "spop", members.len());
     ctx.delete_if_empty(key);
     Ok(())
+}
+
+/// What a choice of members depends on.
+struct Form {
+    len: usize,
+    is_listpack: bool,
+}
+
+impl Form {
+    fn of(set: &Set) -> Form {
+        Form { len: set.len(), is_listpack: set.encoding() == "listpack" }
+    }
+}
+
+/// The places of up to `count` different members. A listpack is walked through once, so its members come in order.
+fn pick_places(ctx: &mut Ctx, form: Form, count: u64) -> Vec<usize> {
+    if count >= form.len as u64 {
+        return (0..form.len).collect();
+    }
+    let mut places = ctx.pick(form.len, count as i64);
+    if form.is_listpack {
+        places.sort_unstable();
+    }
+    places
 }
 
 fn srandmember(ctx: &mut Ctx) -> Outcome {
@@ -338,12 +360,12 @@ fn show_repeatedly(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
 
 /// Up to `count` different members.
 fn show_different(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
-    let len = ctx.read::<Set>(key)?.map_or(0, Set::len);
-    let picks = if count < len as u64 { ctx.pick(len, count as i64) } else { (0..len).collect() };
-    let Some(slot) = ctx.find_quietly(key) else {
+    let Some(form) = ctx.read::<Set>(key)?.map(Form::of) else {
         ctx.reply.array(0);
         return Ok(());
     };
+    let picks = pick_places(ctx, form, count);
+    let slot = ctx.find_quietly(key).unwrap_or_default();
     let members = match ctx.entry(slot).and_then(|entry| Set::of(&entry.value)) {
         Some(set) => set.members_at(&picks),
         None => Vec::new(),

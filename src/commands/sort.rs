@@ -75,8 +75,10 @@ struct Options<'a> {
     offset: i64,
     /// Negative: all.
     limit: i64,
-    /// The pattern of the keys whose values decide the order. Without a `*` there is no order to make.
+    /// The pattern of the keys whose values decide the order.
     by: Option<&'a [u8]>,
+    /// A pattern without `*` was given: there is no order to make.
+    unsorted: bool,
     get: Vec<&'a [u8]>,
     store: Option<&'a [u8]>,
 }
@@ -89,6 +91,7 @@ impl<'a> Options<'a> {
             offset: 0,
             limit: -1,
             by: None,
+            unsorted: false,
             get: Vec::new(),
             store: None,
         };
@@ -105,7 +108,9 @@ impl<'a> Options<'a> {
             } else if may_store && words.take_with("STORE", 1) {
                 options.store = words.next();
             } else if words.take_with("BY", 1) {
-                options.by = words.next();
+                let pattern = words.word()?;
+                options.by = Some(pattern);
+                options.unsorted |= !pattern.contains(&b'*');
             } else if words.take_with("GET", 1) {
                 options.get.push(words.word()?);
             } else {
@@ -125,12 +130,11 @@ impl<'a> Options<'a> {
 
 fn run(ctx: &mut Ctx, mut options: Options) -> Outcome {
     let (mut elements, is_set) = read_elements(ctx)?;
-    let mut unsorted = options.by.is_some_and(|pattern| !pattern.contains(&b'*'));
-    if unsorted && is_set && (options.store.is_some() || ctx.origin == Origin::Script) {
+    if options.unsorted && is_set && (options.store.is_some() || ctx.origin == Origin::Script) {
         // The order of a set's members means nothing, and what is stored or seen by a script must be the same everywhere.
-        (unsorted, options.alpha, options.by) = (false, true, None);
+        (options.unsorted, options.alpha, options.by) = (false, true, None);
     }
-    if unsorted {
+    if options.unsorted {
         if options.desc && !is_set {
             elements.reverse();
         }
@@ -193,7 +197,8 @@ fn sort_elements(ctx: &mut Ctx, elements: &mut Vec<Vec<u8>>, options: &Options) 
             text if options.alpha => Weight::Text(text),
             None => Weight::Number(0.0),
             Some(text) => {
-                let number = num::strtod(&text).filter(|&number| !num::is_beyond_range(&text, number));
+                let number = num::strtod(&text)
+                    .filter(|&number| !num::is_beyond_range(&text, number) && !number.is_subnormal());
                 all_numbers &= number.is_some();
                 Weight::Number(number.unwrap_or(0.0))
             }
@@ -252,5 +257,7 @@ fn store(ctx: &mut Ctx, key: &[u8], result: Vec<Option<Vec<u8>>>) {
     }
     let value = (!list.is_empty()).then(|| list.into());
     ctx.store_result(key, value, Class::LIST, "sortstore");
+    // Each element is a change.
+    ctx.node.dirty += elements.len().saturating_sub(1) as u64;
     ctx.reply.int(elements.len() as i64);
 }

@@ -111,8 +111,8 @@ fn pop_one_key(ctx: &mut Ctx, side: Side) -> Outcome {
     let key = ctx.argv[1];
     let count = match ctx.argv.get(2) {
         Some(word) => {
-            let count = num::parse_i64(word).ok_or(error::NOT_AN_INTEGER)?;
-            usize::try_from(count).map_err(|_| error::MUST_BE_POSITIVE)?
+            let count = num::parse_i64(word).and_then(|count| usize::try_from(count).ok());
+            count.ok_or(error::MUST_BE_POSITIVE)?
         }
         None => 1,
     };
@@ -186,7 +186,7 @@ fn parse_many<'a>(ctx: &Ctx<'a>, at: usize) -> Result<(&'a [&'a [u8]], Side, usi
 
 /// Pops from the first key that has members. False: none has.
 fn pop_first(ctx: &mut Ctx, keys: &[&[u8]], side: Side, count: usize, layout: Layout) -> Result<bool, Error> {
-    for key in keys {
+    for key in ctx.keys_to_try(keys) {
         if has_members(ctx, key)? {
             pop(ctx, key, side, count, layout)?;
             return Ok(true);
@@ -234,7 +234,7 @@ fn pop(ctx: &mut Ctx, key: &[u8], side: Side, count: usize, layout: Layout) -> O
         Side::Min => "zpopmin",
         Side::Max => "zpopmax",
     };
-    ctx.touched(key, Class::ZSET, event);
+    ctx.changed(key, Class::ZSET, event, len);
     ctx.delete_if_empty(key);
     Ok(())
 }

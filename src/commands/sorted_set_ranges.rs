@@ -10,6 +10,7 @@ use crate::node::notify::Class;
 use crate::num;
 use crate::store::SortedSet;
 use crate::store::sorted_set::{LexBound, ScoreBound};
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -270,10 +271,36 @@ impl<'a> Query<'a> {
         Ok(Query { bounds, reverse, offset, limit, with_scores })
     }
 
+    /// How many members are asked for, and those, in the order of the query.
+    fn members<'s>(
+        &self,
+        set: &'s SortedSet,
+        version: Version,
+    ) -> (usize, impl Iterator<Item = (&'s [u8], f64)> + use<'s>) {
+        let ranks = self.ranks(set, version);
+        let members = if self.reverse {
+            set.iter_back_from(ranks.end.saturating_sub(1))
+        } else {
+            set.iter_from(ranks.start)
+        };
+        (ranks.len(), members.take(ranks.len()))
+    }
+
     /// The ranks asked for, from the lowest score.
-    fn ranks(&self, set: &SortedSet) -> Range<usize> {
+    fn ranks(&self, set: &SortedSet, version: Version) -> Range<usize> {
         let ranks = self.bounds.ranks(set, self.reverse);
-        let skipped = usize::try_from(self.offset).unwrap_or(usize::MAX).min(ranks.len());
+        if matches!(self.bounds, Bounds::Rank(..)) {
+            return ranks;
+        }
+        let skipped = match usize::try_from(self.offset) {
+            Ok(offset) => offset.min(ranks.len()),
+            // A negative offset means nothing, but since 7.4 large sets take it to count from the end.
+            Err(_) if version >= Version::V7_4 && set.encoding() == "skiplist" => {
+                let from_end = self.offset.unsigned_abs().try_into().unwrap_or(usize::MAX);
+                ranks.len().checked_sub(from_end).unwrap_or(ranks.len())
+            }
+            Err(_) => ranks.len(),
+        };
         let taken = usize::try_from(self.limit).unwrap_or(usize::MAX).min(ranks.len() - skipped);
         if self.reverse {
             let end = ranks.end - skipped;
@@ -311,29 +338,30 @@ fn zrevrangebylex(ctx: &mut Ctx) -> Outcome {
 
 fn range(ctx: &mut Ctx, by: Option<By>, reverse: Option<bool>) -> Outcome {
     let query = Query::parse(ctx, 2, by, reverse)?;
+    let version = ctx.version();
     let (set, reply) = ctx.read_and_reply::<SortedSet>(ctx.argv[1])?;
     let Some(set) = set else {
         reply.array(0);
         return Ok(());
     };
-    let ranks = query.ranks(set);
-    if query.reverse {
-        let from = ranks.end.saturating_sub(1);
-        reply_members(reply, ranks.len(), set.iter_back_from(from), query.with_scores);
-    } else {
-        reply_members(reply, ranks.len(), set.iter_from(ranks.start), query.with_scores);
-    }
+    let (len, members) = query.members(set, version);
+    reply_members(reply, len, members, query.with_scores);
     Ok(())
 }
 
 fn zrangestore(ctx: &mut Ctx) -> Outcome {
     let (to, from) = (ctx.argv[1], ctx.argv[2]);
     let query = Query::parse(ctx, 3, None, None)?;
+    let version = ctx.version();
     let limits = ctx.node.store.limits.clone();
     let mut result = SortedSet::for_members(0, 0, &limits);
     if let Some(set) = ctx.read::<SortedSet>(from)? {
-        let ranks = query.ranks(set);
-        for (member, score) in set.iter_from(ranks.start).take(ranks.len()) {
+        let (len, members) = query.members(set, version);
+        if matches!(query.bounds, Bounds::Rank(..)) {
+            // Only ranks tell beforehand how many members there will be.
+            result.expect(len, 0, &limits);
+        }
+        for (member, score) in members {
             result.add(member, score, &limits);
         }
     }
@@ -379,7 +407,7 @@ fn remove_range(ctx: &mut Ctx, by: By) -> Outcome {
         None => 0,
     };
     if removed > 0 {
-        ctx.touched(key, Class::ZSET, ctx.command.name);
+        ctx.changed(key, Class::ZSET, ctx.command.name, removed);
         ctx.delete_if_empty(key);
     }
     ctx.reply.int(removed as i64);

@@ -3,7 +3,7 @@
 use super::command::*;
 use super::ctx::{Ctx, Words};
 use super::random;
-use super::scan::{self, Extra};
+use super::scan;
 use crate::error::{self, Error, Outcome};
 use crate::node::notify::Class;
 use crate::num;
@@ -230,8 +230,9 @@ fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
     if !options.xx || ctx.exists(key) {
         let limits = ctx.node.store.limits.clone();
         let set = ctx.edit_or_create::<SortedSet>(key)?;
-        let longest = pairs.iter().map(|[_, member]| member.len()).max();
-        set.expect(pairs.len(), longest.unwrap_or(0), &limits);
+        // For a new set, the first member speaks for all.
+        let longest = if set.is_empty() { pairs[0][1].len() } else { 0 };
+        set.expect(pairs.len(), longest, &limits);
         for ([_, member], score) in pairs.iter().zip(scores) {
             last = match options.apply(set, member, score, &limits)? {
                 Change::Refused => None,
@@ -253,7 +254,8 @@ fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
         (false, _) => ctx.reply.int(if options.ch { added + updated } else { added }),
     }
     if added + updated > 0 {
-        ctx.touched(key, Class::ZSET, if options.incr { "zincr" } else { "zadd" });
+        let event = if options.incr { "zincr" } else { "zadd" };
+        ctx.changed(key, Class::ZSET, event, (added + updated) as usize);
     }
     Ok(())
 }
@@ -265,7 +267,7 @@ fn zrem(ctx: &mut Ctx) -> Outcome {
         None => 0,
     };
     if removed > 0 {
-        ctx.touched(key, Class::ZSET, "zrem");
+        ctx.changed(key, Class::ZSET, "zrem", removed);
         ctx.delete_if_empty(key);
     }
     ctx.reply.int(removed as i64);
@@ -347,7 +349,10 @@ fn zrandmember(ctx: &mut Ctx) -> Outcome {
         return Ok(());
     };
     let members: Vec<(Vec<u8>, f64)> = match ctx.read::<SortedSet>(key)? {
-        Some(set) => set.iter().map(|(member, score)| (member.to_vec(), score)).collect(),
+        // Where all are asked for, Redis gives the highest first.
+        Some(set) => {
+            set.iter_back_from(set.len() - 1).map(|(member, score)| (member.to_vec(), score)).collect()
+        }
         None => Vec::new(),
     };
     random::reply(ctx, &members, request, |reply, &score| reply.double(score))
@@ -355,13 +360,16 @@ fn zrandmember(ctx: &mut Ctx) -> Outcome {
 
 fn zscan(ctx: &mut Ctx) -> Outcome {
     let version = ctx.version();
-    scan::scan_value::<SortedSet>(ctx, Extra::default(), |set, options, found| {
+    scan::scan_value::<SortedSet>(ctx, |set, options, found| {
         let is_listpack = set.encoding() == "listpack";
         set.scan(options.cursor, options.count, |member, score| {
             if options.matches(member) {
-                // The scores of a large set keep the long form that those of a listpack had before 7.2.
-                let text =
-                    if is_listpack { num::format_double(score, version) } else { num::format_g(score, 17) };
+                let text = match num::as_integer(score) {
+                    Some(integer) if is_listpack => integer.to_string(),
+                    None if is_listpack => num::format_double(score, version),
+                    // A large set's scores are printed with all their digits in every release.
+                    _ => num::format_g(score, 17),
+                };
                 found.push(member.to_vec());
                 found.push(text.into_bytes());
             }
@@ -369,7 +377,7 @@ fn zscan(ctx: &mut Ctx) -> Outcome {
     })
 }
 
-/// Writes the first `len` members, and their scores if asked: pairs in RESP3, one flat array in RESP2.
+/// Writes `len` members, and their scores if asked: pairs in RESP3, one flat array in RESP2.
 pub(super) fn reply_members<'a>(
     reply: &mut Reply,
     len: usize,
@@ -378,7 +386,7 @@ pub(super) fn reply_members<'a>(
 ) {
     let nested = with_scores && reply.protocol == Protocol::Resp3;
     reply.array(if with_scores && !nested { len * 2 } else { len });
-    for (member, score) in members.take(len) {
+    for (member, score) in members {
         if nested {
             reply.array(2);
         }

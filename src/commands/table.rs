@@ -15,6 +15,7 @@ const FAMILIES: &[&[Command]] = &[
     clients::COMMANDS,
     config::COMMANDS,
     connection::COMMANDS,
+    dump::COMMANDS,
     expiry::COMMANDS,
     hash_expiry::COMMANDS,
     hashes::COMMANDS,

@@ -55,7 +55,8 @@ impl Node {
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.reply_mode = match session.reply_mode {
             ReplyMode::SkipNext => ReplyMode::Skip,
-            ReplyMode::Skip => ReplyMode::On,
+            // The reply of a client that waits is still to come.
+            ReplyMode::Skip if session.blocked.is_none() => ReplyMode::On,
             mode => mode,
         };
         // A HELLO has changed the protocol of `reply`; what others pushed meanwhile stands in `session.out`.
@@ -71,7 +72,7 @@ impl Node {
     fn settle_reply(&mut self, id: SessionId, reply: &mut Reply, start: usize) {
         let pushes_first = self.config.version < Version::V7_2;
         let Some(session) = self.sessions.get_mut(id) else { return };
-        if matches!(session.reply_mode, ReplyMode::Off | ReplyMode::Skip) {
+        if session.wants_no_reply() {
             reply.truncate(start);
         }
         if pushes_first && !session.own_pushes.is_empty() {
@@ -83,7 +84,9 @@ impl Node {
     pub fn write_reply(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let mut reply = session.out.take();
+        let start = reply.len();
         write(&mut reply);
+        self.settle_reply(id, &mut reply, start);
         self.finish_reply(id, reply);
     }
 
@@ -110,6 +113,7 @@ impl Node {
                 session.out = reply;
             }
         } else {
+            self.settle_reply(id, &mut reply, start);
             self.finish_reply(id, reply);
         }
         waits
@@ -126,7 +130,9 @@ impl Node {
             && !NOT_QUEUED.contains(&command.name)
         {
             multi.commands.push(OwnedArgs::new(argv));
+            let start = reply.len();
             reply.status("QUEUED");
+            self.settle_reply(id, reply, start);
             return Ok(());
         }
         if self.must_postpone(id, command) {
@@ -216,8 +222,10 @@ impl Node {
     ) -> Outcome {
         let monitored = !self.monitors.is_empty() && !command.has(SKIP_MONITOR | ADMIN);
         let db = self.sessions.get(id).map_or(0, |session| session.db);
+        let mut wants_no_reply = false;
         if let Some(session) = self.sessions.get_mut(id) {
             session.last_command = command.name;
+            wants_no_reply = session.wants_no_reply();
         }
         self.stats.commands_processed += 1;
         self.stats.count_call(command);
@@ -225,7 +233,7 @@ impl Node {
         let mut ctx = Ctx::new(self, id, command, argv, reply, origin);
         let outcome = (command.run)(&mut ctx);
         // The commands that EXEC ran have settled theirs one by one; a script's replies go to the script.
-        if origin != Origin::Script && command.name != "exec" {
+        if origin != Origin::Script && (command.name != "exec" || wants_no_reply) {
             self.settle_reply(id, reply, start);
         }
         if outcome.is_err() {

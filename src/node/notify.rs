@@ -137,7 +137,6 @@ impl Node {
         }
         let Some(key) = self.store.dbs[db].key(slot).map(Box::<[u8]>::from) else { return };
         self.stats.expired_hash_fields += removed as u64;
-        self.dirty += 1;
         self.notify(Class::HASH, "hexpired", db, &key);
         let empty = matches!(
             self.store.dbs[db].entry(slot).map(|entry| &entry.value),

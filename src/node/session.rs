@@ -223,6 +223,11 @@ impl Session {
         !self.channels.is_empty() || !self.patterns.is_empty() || !self.shards.is_empty()
     }
 
+    /// Whether the reply of the present command is to be dropped.
+    pub fn wants_no_reply(&self) -> bool {
+        matches!(self.reply_mode, ReplyMode::Off | ReplyMode::Skip)
+    }
+
     /// Whether the next request may run now.
     pub fn is_ready(&self) -> bool {
         self.blocked.is_none() && !self.closing

@@ -75,6 +75,22 @@ impl Hash {
         Hash::default()
     }
 
+    /// A small hash of fields with different names: in this order, or by expiry if it is extended.
+    pub fn small(fields: &mut [Field], is_extended: bool) -> Hash {
+        let mut packed = Packed::default();
+        if !is_extended {
+            let entries: Vec<&[u8]> = fields.iter().flat_map(|field| [field.name, field.value]).collect();
+            packed.append(&entries);
+            return Hash(Form::Listpack(packed));
+        }
+        fields.sort_by_key(|field| field.expires_at_ms.unwrap_or(NEVER));
+        let ends: Vec<[u8; 8]> =
+            fields.iter().map(|field| field.expires_at_ms.unwrap_or(NEVER).to_le_bytes()).collect();
+        let triples = fields.iter().zip(&ends).flat_map(|(field, end)| [field.name, field.value, end]);
+        packed.append(&triples.collect::<Vec<&[u8]>>());
+        Hash(Form::Boxed(Box::new(Boxed::ListpackEx(packed))))
+    }
+
     pub fn encoding(&self) -> &'static str {
         match &self.0 {
             Form::Listpack(_) => "listpack",
@@ -236,16 +252,19 @@ impl Hash {
             self.become_table();
         }
         let Some((packed, stride)) = self.packed_mut() else { return self.set_in_table(name, value) };
-        if let Some(position) = packed.find(name, stride) {
-            let start = packed.skip(position, 1);
-            packed.replace(start..packed.skip(start, 1), &[value]);
-            return false;
+        let position = packed.find(name, stride);
+        match position {
+            Some(position) => {
+                let start = packed.skip(position, 1);
+                packed.replace(start..packed.skip(start, 1), &[value]);
+            }
+            None => packed.append(&[name, value, &NEVER.to_le_bytes()][..stride]),
         }
-        packed.append(&[name, value, &NEVER.to_le_bytes()][..stride]);
+        // Also where no field was added: the limit may be lower than it was.
         if self.len() > limits.hash_max_listpack_entries {
             self.become_table();
         }
-        true
+        position.is_none()
     }
 
     fn set_in_table(&mut self, name: &[u8], value: &[u8]) -> bool {
@@ -323,7 +342,8 @@ impl Hash {
         names
     }
 
-    fn become_table(&mut self) {
+    /// Makes a hash large, whatever its size.
+    pub fn become_table(&mut self) {
         if self.table().is_some() {
             return;
         }

@@ -5,6 +5,7 @@ pub mod hash;
 pub mod limits;
 pub mod list;
 mod packed;
+pub mod rdb;
 pub mod set;
 pub mod slab_map;
 pub mod sorted_set;

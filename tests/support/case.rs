@@ -17,11 +17,11 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use redlatch::wire::request::split_words;
 
-use super::client::{Client, elements};
+use super::client::{self, Client, elements};
 use super::server::Server;
 
 /// How the replies to a step are compared.
@@ -117,7 +117,13 @@ fn run_case(case: &Case, ours: &Server, theirs: &Server) -> Result<(), String> {
                 Ok(())
             }
             Step::Receive { client, compare } => {
-                pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs)).compare(*compare)
+                let began = Instant::now();
+                let outcome =
+                    pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs)).compare(*compare);
+                match began.elapsed() {
+                    waited if waited < client::PATIENCE => outcome,
+                    _ => outcome.and(Err("      nothing came, on either side".to_owned())),
+                }
             }
         };
         if let Err(difference) = outcome {

@@ -11,7 +11,7 @@ pub struct Client {
 }
 
 /// How long a reply may take before a test gives up on it.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Client {
     pub fn connect(port: u16) -> Client {

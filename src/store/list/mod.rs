@@ -10,7 +10,7 @@ mod quicklist;
 
 use std::collections::VecDeque;
 
-use self::node::Node;
+pub use self::node::Node;
 use super::limits::Limits;
 use crate::version::Version;
 
@@ -37,6 +37,11 @@ impl List {
     /// An empty list: a listpack since 7.2, a quicklist before.
     pub fn new(limits: &Limits) -> List {
         List { nodes: VecDeque::new(), len: 0, is_quicklist: limits.version < Version::V7_2 }
+    }
+
+    /// An empty quicklist in any release.
+    pub fn quicklist() -> List {
+        List { nodes: VecDeque::new(), len: 0, is_quicklist: true }
     }
 
     pub fn len(&self) -> usize {
@@ -73,6 +78,35 @@ impl List {
         if self.nodes.len() == 1 && quicklist::is_half_full_at_most(limits, &self.nodes[0]) {
             self.is_quicklist = false;
         }
+    }
+
+    /// Makes a quicklist of one node a listpack since 7.2, if that may hold as much.
+    pub fn become_listpack_if_possible(&mut self, limits: &Limits) {
+        if limits.version < Version::V7_2 || self.nodes.len() != 1 {
+            return;
+        }
+        self.is_quicklist = !quicklist::is_full_at_most(limits, &self.nodes[0]);
+    }
+
+    /// The nodes from head to tail.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node> {
+        self.nodes.iter()
+    }
+
+    /// Adds a node of these elements at the tail of a quicklist, unless there are none.
+    pub fn push_node<'a>(&mut self, elements: impl Iterator<Item = &'a [u8]>) {
+        let mut node = Node::default();
+        elements.for_each(|element| node.insert(node.len(), element));
+        if !node.is_empty() {
+            self.len += node.len();
+            self.nodes.push_back(node);
+        }
+    }
+
+    /// Adds a node of one element on its own at the tail of a quicklist.
+    pub fn push_plain_node(&mut self, element: &[u8]) {
+        self.nodes.push_back(Node::plain(element));
+        self.len += 1;
     }
 
     /// Adds an element at an end. See [`prepare`](Self::prepare).

@@ -35,12 +35,22 @@ pub fn exceeds(limits: &Limits, bytes: usize, count: usize) -> bool {
     }
 }
 
-/// Whether a quicklist of this one node may become a listpack again.
+/// Whether a quicklist of this one node may become a listpack again after it has shrunk.
 pub fn is_half_full_at_most(limits: &Limits, node: &Node) -> bool {
+    fills_at_most_one(2, limits, node)
+}
+
+/// Whether a quicklist of this one node may be a listpack.
+pub fn is_full_at_most(limits: &Limits, node: &Node) -> bool {
+    fills_at_most_one(1, limits, node)
+}
+
+/// Whether a node that is not plain fills at most a half, a third, … of what it may hold.
+fn fills_at_most_one(part: usize, limits: &Limits, node: &Node) -> bool {
     !node.is_plain
         && match node_limit(limits) {
-            NodeLimit::Bytes(limit) => node.bytes <= limit / 2,
-            NodeLimit::Count(limit) => node.len() <= limit / 2,
+            NodeLimit::Bytes(limit) => node.bytes <= limit / part,
+            NodeLimit::Count(limit) => node.len() <= limit / part,
         }
 }
 

@@ -71,6 +71,17 @@ impl Set {
         Set(Box::new(Form::Table(SlabMap::new())))
     }
 
+    /// A listpack of different members in this order, or a table if they are too many, whatever their length.
+    pub fn small(members: &[&[u8]], limits: &Limits) -> Set {
+        let mut packed = Packed::default();
+        packed.append(members);
+        let mut set = Set(Box::new(Form::Listpack(packed)));
+        if members.len() > limits.set_max_listpack_entries {
+            set.become_table();
+        }
+        set
+    }
+
     pub fn encoding(&self) -> &'static str {
         match *self.0 {
             Form::Intset(_) => "intset",
@@ -261,13 +272,11 @@ impl Set {
         taken
     }
 
-    /// An empty set of the form this one has.
-    pub fn empty_of_same_form(&self, limits: &Limits) -> Set {
+    /// An empty set to which the members of an intersection with this set are added.
+    pub fn for_intersection(&self, limits: &Limits) -> Set {
         match &*self.0 {
-            _ if limits.version < Version::V7_2 => Set::intset(),
-            Form::Intset(_) => Set::intset(),
-            Form::Listpack(_) => Set::listpack(),
-            Form::Table(_) => Set::table(),
+            Form::Listpack(_) | Form::Table(_) if limits.version >= Version::V7_2 => Set::listpack(),
+            _ => Set::intset(),
         }
     }
 

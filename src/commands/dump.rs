@@ -1,0 +1,153 @@
+//! Values out of the server and back: DUMP and RESTORE.
+
+use super::command::*;
+use super::ctx::Ctx;
+use crate::error::{self, Error, Outcome};
+use crate::node::notify::Class;
+use crate::num;
+use crate::store::Now;
+use crate::store::rdb::{self, Refusal};
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "dump",
+        arity: 2,
+        since: "2.6.0",
+        flags: READONLY,
+        keys: &[key(&["RO", "access"], 1)],
+        tips: &["nondeterministic_output"],
+        summary: "Gives a serialized form of a value.",
+        complexity: "O(1)",
+        run: dump,
+        ..Command::of(Group::Generic)
+    },
+    Command {
+        name: "restore",
+        arity: -4,
+        since: "2.6.0",
+        flags: WRITE | DENYOOM,
+        acl: &["keyspace", "dangerous"],
+        keys: &[key(&["OW", "update"], 1)],
+        summary: "Creates a key from a serialized value.",
+        complexity: "O(1)",
+        run: restore,
+        ..Command::of(Group::Generic)
+    },
+];
+
+const BUSY_KEY: Error = Error::new("BUSYKEY Target key name already exists.");
+
+fn dump(ctx: &mut Ctx) -> Outcome {
+    let compress = ctx.node.config.get("rdbcompression") == Some("yes");
+    let version = ctx.version();
+    match ctx.find(ctx.argv[1]).and_then(|slot| ctx.entry(slot)) {
+        Some(entry) => {
+            let payload = rdb::dump(&entry.value, version, compress);
+            ctx.reply.bulk(&payload);
+        }
+        None => ctx.reply.null(),
+    }
+    Ok(())
+}
+
+/// The words of RESTORE behind the payload.
+#[derive(Default)]
+struct Options {
+    replace: bool,
+    /// The time to live is a Unix time in ms.
+    absolute: bool,
+    idle_s: Option<i64>,
+    /// Known only to a server that evicts by frequency.
+    has_frequency: bool,
+}
+
+impl Options {
+    fn parse(ctx: &Ctx) -> Result<Options, Error> {
+        let mut options = Options::default();
+        let mut words = ctx.words(4);
+        while !words.is_empty() {
+            if words.take("REPLACE") {
+                options.replace = true;
+            } else if words.take("ABSTTL") {
+                options.absolute = true;
+            } else if !options.has_frequency && words.take_with("IDLETIME", 1) {
+                let idle_s = num::parse_i64(words.word()?).ok_or(error::NOT_AN_INTEGER)?;
+                if idle_s < 0 {
+                    return Err(Error::new("ERR Invalid IDLETIME value, must be >= 0"));
+                }
+                options.idle_s = Some(idle_s);
+            } else if options.idle_s.is_none() && words.take_with("FREQ", 1) {
+                let frequency = num::parse_i64(words.word()?).ok_or(error::NOT_AN_INTEGER)?;
+                if !(0..=255).contains(&frequency) {
+                    return Err(Error::new("ERR Invalid FREQ value, must be >= 0 and <= 255"));
+                }
+                options.has_frequency = true;
+            } else {
+                return Err(error::SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+}
+
+fn restore(ctx: &mut Ctx) -> Outcome {
+    let (key, payload) = (ctx.argv[1], ctx.argv[3]);
+    let options = Options::parse(ctx)?;
+    if !options.replace && ctx.exists(key) {
+        return Err(BUSY_KEY);
+    }
+    let ttl_ms = ctx.int(2)?;
+    if ttl_ms < 0 {
+        return Err(Error::new("ERR Invalid TTL value, must be >= 0"));
+    }
+    let value = rdb::restore(payload, &ctx.node.store.limits).map_err(refused)?;
+    let now_ms = ctx.now().wall_ms();
+    let expires_at_ms = match ttl_ms {
+        0 => None,
+        _ if options.absolute => Some(ttl_ms),
+        _ => Some(ttl_ms.wrapping_add(now_ms)),
+    };
+    let deleted = options.replace && ctx.delete(key);
+    if expires_at_ms.is_some_and(|end_ms| end_ms <= now_ms) {
+        if deleted {
+            ctx.touched(key, Class::GENERIC, "del");
+        }
+        ctx.reply.ok();
+        return Ok(());
+    }
+    let slot = ctx.insert(key, value);
+    ctx.set_expiry(slot, expires_at_ms);
+    if let Some(idle_s) = options.idle_s {
+        set_idle(ctx, slot, idle_s);
+    }
+    ctx.touched(key, Class::GENERIC, "restore");
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn refused(refusal: Refusal) -> Error {
+    match refusal {
+        Refusal::VersionOrChecksum => Error::new("ERR DUMP payload version or checksum are wrong"),
+        Refusal::BadFormat => Error::new("ERR Bad data format"),
+    }
+}
+
+/// Marks a key as last used so many seconds ago.
+fn set_idle(ctx: &mut Ctx, slot: u32, idle_s: i64) {
+    let now = ctx.now();
+    let db = ctx.db();
+    if let Some(entry) = ctx.node.store.dbs[db].entry_mut(slot) {
+        entry.used_at_s = ((now.mono_us / 1_000_000) as u32).wrapping_sub(idle_on_the_clock(idle_s, now));
+    }
+}
+
+/// What is left of an idle time on Redis's clock, which has 24 bits for the seconds.
+fn idle_on_the_clock(idle_s: i64, now: Now) -> u32 {
+    const CLOCK_MAX: i64 = (1 << 24) - 1;
+    let clock_s = now.wall_ms() / 1000 & CLOCK_MAX;
+    // It is counted in ms on the way, and wraps around as those do.
+    let used_at_s = clock_s - idle_s.wrapping_mul(1000) / 1000;
+    let used_at_s = if used_at_s < 0 { used_at_s + CLOCK_MAX } else { used_at_s } & CLOCK_MAX;
+    let lap_s = if used_at_s > clock_s { CLOCK_MAX } else { 0 };
+    (clock_s + lap_s - used_at_s) as u32
+}

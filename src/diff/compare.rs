@@ -1,0 +1,104 @@
+//! Replies, and whether two of them are the same.
+
+use super::exclusions::Compare;
+
+/// How many bytes the value at the start of `buf` takes, if it is complete.
+pub fn value_len(buf: &[u8]) -> Option<usize> {
+    let line_end = memchr::memchr(b'\n', buf)? + 1;
+    let number = || std::str::from_utf8(buf.get(1..line_end - 2)?).ok()?.parse::<i64>().ok();
+    match buf[0] {
+        b'$' | b'=' | b'!' => match number()? {
+            len if len < 0 => Some(line_end),
+            len => Some(line_end + len as usize + 2).filter(|end| buf.len() >= *end),
+        },
+        b'*' | b'~' | b'>' | b'%' | b'|' => {
+            let values = number()?.max(0) as usize * if matches!(buf[0], b'%' | b'|') { 2 } else { 1 };
+            let mut at = line_end;
+            for _ in 0..values {
+                at += value_len(buf.get(at..)?)?;
+            }
+            Some(at)
+        }
+        _ => Some(line_end),
+    }
+}
+
+/// The values in `buf`; what is incomplete counts as one.
+pub fn values(mut buf: &[u8]) -> Vec<&[u8]> {
+    let mut values = Vec::new();
+    while !buf.is_empty() {
+        let len = value_len(buf).unwrap_or(buf.len());
+        values.push(&buf[..len]);
+        buf = &buf[len..];
+    }
+    values
+}
+
+/// The elements of an aggregate.
+pub fn elements(buf: &[u8]) -> Vec<&[u8]> {
+    let header = memchr::memchr(b'\n', buf).map_or(buf.len(), |at| at + 1);
+    values(&buf[header..])
+}
+
+pub fn is_push(value: &[u8]) -> bool {
+    value.starts_with(b">")
+}
+
+pub fn same(ours: &[u8], theirs: &[u8], how: Compare) -> bool {
+    if ours == theirs {
+        return true;
+    }
+    match how {
+        Compare::Exactly => false,
+        Compare::AnyOrder => sorted_lines(ours) == sorted_lines(theirs),
+        Compare::Nearly => nearly(ours, theirs),
+        Compare::Kind => {
+            ours.first() == theirs.first()
+                && ours.first() != Some(&b'-')
+                && lines(ours).count() == lines(theirs).count()
+        }
+    }
+}
+
+fn lines(buf: &[u8]) -> impl Iterator<Item = &[u8]> {
+    buf.split(|byte| *byte == b'\n')
+}
+
+fn sorted_lines(buf: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> = lines(buf).collect();
+    lines.sort_unstable();
+    lines
+}
+
+/// How far two readings of a clock may be apart.
+const TOLERANCE: u64 = 100;
+
+fn nearly(ours: &[u8], theirs: &[u8]) -> bool {
+    let number = |line: &[u8]| crate::num::parse_i64(line.trim_ascii().strip_prefix(b":")?);
+    lines(ours).count() == lines(theirs).count()
+        && lines(ours).zip(lines(theirs)).all(|(ours, theirs)| match (number(ours), number(theirs)) {
+            (Some(a), Some(b)) => a.abs_diff(b) <= TOLERANCE && (a < 0) == (b < 0),
+            _ => ours == theirs,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_told_apart() {
+        let buf = b"+OK\r\n*2\r\n:1\r\n$1\r\nx\r\n>1\r\n+p\r\n$3\r\nab";
+        assert_eq!(values(buf), [&b"+OK\r\n"[..], b"*2\r\n:1\r\n$1\r\nx\r\n", b">1\r\n+p\r\n", b"$3\r\nab"]);
+        assert_eq!(elements(b"*2\r\n:1\r\n$1\r\nx\r\n"), [&b":1\r\n"[..], b"$1\r\nx\r\n"]);
+    }
+
+    #[test]
+    fn only_what_may_differ_does() {
+        let (a, b) = (&b"*2\r\n$1\r\na\r\n$1\r\nb\r\n"[..], &b"*2\r\n$1\r\nb\r\n$1\r\na\r\n"[..]);
+        assert!(!same(a, b, Compare::Exactly) && same(a, b, Compare::AnyOrder));
+        assert!(same(b":1000\r\n", b":1001\r\n", Compare::Nearly));
+        assert!(!same(b":-1\r\n", b":5\r\n", Compare::Nearly));
+        assert!(!same(b"-ERR a\r\n", b"-ERR b\r\n", Compare::Kind));
+    }
+}

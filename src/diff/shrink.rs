@@ -1,0 +1,81 @@
+//! From a round that shows a difference to the shortest case that still does.
+
+use super::runner::{Difference, Fatal, Outcome, Runner};
+use super::step::Step;
+
+/// Runs that one difference may cost.
+const BUDGET: usize = 400;
+
+/// The shortest steps that were found to show the difference, and what they came to; `None` if it does not show
+/// again when the same steps are run again.
+pub fn shrink(
+    runner: &mut Runner,
+    steps: &[Step],
+    difference: &Difference,
+) -> Result<Option<(Vec<Step>, Outcome)>, Fatal> {
+    let behind = difference.at >= steps.len();
+    let mut search = Search { runner, command: difference.command.clone(), behind, runs: 0 };
+    let end = steps.len().min(difference.at + 1);
+    if !search.shows(&steps[..end])? {
+        return Ok(None);
+    }
+    let mut best = search.fewer_steps(steps[..end].to_vec())?;
+    search.fewer_words(&mut best)?;
+    let outcome = search.runner.run(&best, behind)?;
+    Ok(outcome.difference.is_some().then_some((best, outcome)))
+}
+
+struct Search<'a> {
+    runner: &'a mut Runner,
+    command: String,
+    behind: bool,
+    runs: usize,
+}
+
+impl Search<'_> {
+    /// Whether steps show the difference that is looked for, and not another.
+    fn shows(&mut self, steps: &[Step]) -> Result<bool, Fatal> {
+        self.runs += 1;
+        let outcome = self.runner.run(steps, self.behind)?;
+        Ok(outcome.difference.is_some_and(|difference| difference.command == self.command))
+    }
+
+    /// Delta debugging: leaves out ever smaller parts for as long as the difference stays.
+    fn fewer_steps(&mut self, mut steps: Vec<Step>) -> Result<Vec<Step>, Fatal> {
+        let mut size = steps.len().div_ceil(2);
+        while size > 0 && self.runs < BUDGET {
+            let mut from = 0;
+            let mut found = false;
+            while from < steps.len() && self.runs < BUDGET {
+                let mut rest = steps.clone();
+                rest.drain(from..steps.len().min(from + size));
+                if self.shows(&rest)? {
+                    steps = rest;
+                    found = true;
+                } else {
+                    from += size;
+                }
+            }
+            if !found || size > 1 {
+                size /= 2;
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Leaves out the arguments that do not matter.
+    fn fewer_words(&mut self, steps: &mut [Step]) -> Result<(), Fatal> {
+        for at in 0..steps.len() {
+            for word in (1..steps[at].argv.len()).rev() {
+                if self.runs >= BUDGET {
+                    return Ok(());
+                }
+                let removed = steps[at].argv.remove(word);
+                if !self.shows(steps)? {
+                    steps[at].argv.insert(word, removed);
+                }
+            }
+        }
+        Ok(())
+    }
+}

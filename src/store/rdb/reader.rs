@@ -1,0 +1,95 @@
+//! Reads lengths, strings and numbers. `None` where there are none.
+
+use std::borrow::Cow;
+
+use super::lzf;
+use crate::num::parse_f64;
+
+/// What is left to read.
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    pub fn new(bytes: &'a [u8]) -> Reader<'a> {
+        Reader { rest: bytes }
+    }
+
+    /// Bytes left.
+    pub fn len(&self) -> usize {
+        self.rest.len()
+    }
+
+    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        self.rest.split_off(..count)
+    }
+
+    pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take(N)?.try_into().ok()
+    }
+
+    pub fn byte(&mut self) -> Option<u8> {
+        self.rest.split_off_first().copied()
+    }
+
+    /// A signed integer of up to eight bytes, low byte first.
+    pub fn integer(&mut self, width: usize) -> Option<i64> {
+        let mut whole = [0; 8];
+        whole[..width].copy_from_slice(self.take(width)?);
+        let unused = 64 - 8 * width as u32;
+        Some(i64::from_le_bytes(whole) << unused >> unused)
+    }
+
+    /// A length. Where a string would be encoded, Redis takes the number of the encoding for one.
+    pub fn length(&mut self) -> Option<u64> {
+        let first = self.byte()?;
+        match first {
+            0x40..0x80 => Some(((first & 0x3f) as u64) << 8 | self.byte()? as u64),
+            0x80 => Some(u32::from_be_bytes(self.array()?) as u64),
+            0x81 => Some(u64::from_be_bytes(self.array()?)),
+            0x82..0xc0 => None,
+            _ => Some((first & 0x3f) as u64),
+        }
+    }
+
+    /// A length that bytes in memory may have.
+    fn size(&mut self) -> Option<usize> {
+        usize::try_from(self.length()?).ok()
+    }
+
+    pub fn string(&mut self) -> Option<Cow<'a, [u8]>> {
+        let number = match self.rest.first()? {
+            0..0xc0 => {
+                let len = self.size()?;
+                return self.take(len).map(Cow::Borrowed);
+            }
+            0xc3 => {
+                self.byte()?;
+                let (compressed, len) = (self.size()?, self.size()?);
+                return lzf::decompress(self.take(compressed)?, len).map(Cow::Owned);
+            }
+            encoding @ 0xc0..0xc3 => {
+                let width = 1 << (encoding & 3);
+                self.byte()?;
+                self.integer(width)?
+            }
+            _ => return None,
+        };
+        Some(Cow::Owned(itoa::Buffer::new().format(number).as_bytes().to_vec()))
+    }
+
+    /// A double as text behind its length; three lengths stand for what has no digits. Never NaN.
+    pub fn double_text(&mut self) -> Option<f64> {
+        match self.byte()? {
+            253 => None,
+            254 => Some(f64::INFINITY),
+            255 => Some(f64::NEG_INFINITY),
+            len => parse_f64(self.take(len as usize)?),
+        }
+    }
+
+    /// A double of eight bytes. Never NaN.
+    pub fn double(&mut self) -> Option<f64> {
+        Some(f64::from_le_bytes(self.array()?)).filter(|value| !value.is_nan())
+    }
+}
