@@ -220,7 +220,7 @@ fn apply_line(cli: &mut Cli, config: &mut Config, line: &[u8]) -> Result<(), Str
     }
     let words = split_words(line).ok_or("unbalanced quotes")?;
     let mut words = words.into_iter().map(|word| String::from_utf8_lossy(&word).into_owned());
-    let name = words.pop().unwrap_or_default().to_ascii_lowercase();
+    let name = words.next().unwrap_or_default().to_ascii_lowercase();
     let values: Vec<String> = words.collect();
     apply(cli, config, &name, &values)
 }

@@ -105,7 +105,10 @@ struct StopSignal {
 
 impl StopSignal {
     fn listen() -> io::Result<StopSignal> {
-        Ok(StopSignal { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
+        Ok(StopSignal {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
     }
 
     async fn received(mut self) {

@@ -25,7 +25,7 @@ pub(super) fn parse(body: &[u8]) -> Result<(Flags, usize), Error> {
     };
     let words = split_words(&body[..len]).ok_or(Error::new("ERR Invalid engine in script shebang"))?;
     let mut words = words.iter().map(|word| String::from_utf8_lossy(word));
-    let engine = words.pop().unwrap_or_default();
+    let engine = words.next().unwrap_or_default();
     if engine != "#!lua" {
         return Err(format!("ERR Unexpected engine in script shebang: {engine}").into());
     }

@@ -66,7 +66,7 @@ impl Options {
     fn from_bytes(bytes: &[u8]) -> Options {
         let mut words =
             bytes.chunks_exact(4).map(|word| i32::from_ne_bytes(word.try_into().unwrap_or_default()));
-        let mut next = || words.pop().unwrap_or_default();
+        let mut next = || words.next().unwrap_or_default();
         Options {
             sparse_convert: next() != 0,
             sparse_ratio: next(),
