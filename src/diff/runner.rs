@@ -53,8 +53,10 @@ pub struct Outcome {
 /// Why no more can be compared: a sentence.
 pub type Fatal = String;
 
-/// How often a difference is looked at again before it is believed, so that a slow process is none.
-const LOOKS: u32 = 30;
+/// How often a difference is looked at again before it is believed, so that a slow process is none, nor a key that Redis
+/// deletes in its next cycle. While shrinking, fewer have to do.
+const LOOKS: u32 = 80;
+const FEW_LOOKS: u32 = 15;
 
 /// Settings that rounds change; each begins with those of the servers.
 const SETTINGS: &[&str] = &[
@@ -74,6 +76,8 @@ pub struct Runner {
     control: Pair,
     pairs: Vec<Option<Pair>>,
     settings: Vec<(&'static str, Vec<u8>)>,
+    /// Whether differences are believed sooner.
+    pub in_a_hurry: bool,
 }
 
 fn open(ours: &Target, theirs: &Target) -> Result<Pair, Fatal> {
@@ -91,7 +95,7 @@ impl Runner {
                 settings.push((*name, value));
             }
         }
-        Ok(Runner { ours, theirs, control, pairs: Vec::new(), settings })
+        Ok(Runner { ours, theirs, control, pairs: Vec::new(), settings, in_a_hurry: false })
     }
 
     /// Runs steps from empty databases and fresh connections up to the first difference, and compares the
@@ -210,6 +214,7 @@ impl Runner {
         case: &mut Vec<String>,
     ) -> Result<Option<Difference>, Silent> {
         let mut look = 0;
+        let looks = if self.in_a_hurry { FEW_LOOKS } else { LOOKS };
         let differing = loop {
             self.barrier()?;
             self.pairs.iter_mut().flatten().for_each(Pair::fill);
@@ -219,7 +224,7 @@ impl Runner {
                 (!(only_own && !own) && !agree(pair, own.then_some(step))).then_some(client)
             };
             match self.pairs.iter().enumerate().find_map(differs) {
-                Some(client) if look == LOOKS => break Some(client),
+                Some(client) if look == looks => break Some(client),
                 Some(_) => std::thread::sleep(Duration::from_millis(2)),
                 None => break None,
             }
