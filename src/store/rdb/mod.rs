@@ -73,9 +73,6 @@ pub fn restore(payload: &[u8], limits: &Limits) -> Result<Value, Refusal> {
     // As in Redis the object is not told where the footer begins, and what stands between them is not looked at.
     load::value(&mut Reader::new(payload), limits).ok_or(Refusal::BadFormat)
 }
-<<<<<<< HEAD
-=======
 
 #[cfg(test)]
 mod tests;
->>>>>>> dump
