@@ -98,8 +98,7 @@ fn run_families(
     let mut differences = 0;
     for family in families.iter().copied() {
         let generator = Generator::new(family, version, options.seed);
-        let mut run =
-            FamilyRun { family, options, runner, sent: 0, seen: BTreeSet::new(), unrepeated: 0 };
+        let mut run = FamilyRun { family, options, runner, sent: 0, seen: BTreeSet::new(), unrepeated: 0 };
         run.all_rounds(generator, out, progress)?;
         differences += run.seen.len();
         let summary = format!(

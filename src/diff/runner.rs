@@ -279,9 +279,7 @@ impl Runner {
             pair.waiting = values.is_empty();
             match values.last().copied() {
                 Some(b"+QUEUED\r\n") => pair.queued.push(step.compare),
-                _ if matches!(&step.command()[..], "EXEC" | "DISCARD" | "RESET" | "MULTI") => {
-                    pair.queued.clear()
-                }
+                Some(reply) if ends_transaction(&step.command(), reply) => pair.queued.clear(),
                 _ => {}
             }
         } else if values.iter().any(|value| !is_push(value)) {
@@ -352,6 +350,10 @@ fn agree(pair: &Pair, step: Option<&Step>) -> bool {
                 || !is_push(theirs)
                     && (same(ours, theirs, step.compare) || same_transaction(pair, step, ours, theirs))
         })
+}
+
+fn ends_transaction(command: &str, reply: &[u8]) -> bool {
+    command == "EXEC" || matches!(command, "DISCARD" | "RESET") && reply.starts_with(b"+")
 }
 
 /// The reply to EXEC: every part as its command asks.

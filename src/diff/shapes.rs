@@ -322,13 +322,13 @@ const SHAPES: &[(&str, &str)] = &[
     ("zmscore", "key member..."),
     ("zpopmax", "key [ count ]"),
     ("zpopmin", "key [ count ]"),
-    (
-        "zrange",
-        "key ( int int | bound bound BYSCORE | int int ) { REV | LIMIT int int | WITHSCORES }",
-    ),
+    ("zrange", "key ( int int | bound bound BYSCORE | int int ) { REV | LIMIT int int | WITHSCORES }"),
     ("zrangebylex", "=lexkey lex lex [ LIMIT int int ]"),
     ("zrangebyscore", "key bound bound { WITHSCORES | LIMIT int int }"),
-    ("zrangestore", "( key key ( int int | bound bound BYSCORE ) | key lexkey lex lex BYLEX ) { REV | LIMIT int int }"),
+    (
+        "zrangestore",
+        "( key key ( int int | bound bound BYSCORE ) | key lexkey lex lex BYLEX ) { REV | LIMIT int int }",
+    ),
     ("zrank", "key member [ WITHSCORE ]"),
     ("zrem", "key member..."),
     ("zremrangebylex", "=lexkey lex lex"),
