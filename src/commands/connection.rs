@@ -216,8 +216,7 @@ fn echo(ctx: &mut Ctx) -> Outcome {
 }
 
 fn select(ctx: &mut Ctx) -> Outcome {
-    let index = ctx.int(1).map_err(|_| error::NOT_AN_INTEGER)?;
-    let db = usize::try_from(index).ok().filter(|&db| db < ctx.node.store.dbs.len()).ok_or(error::BAD_DB)?;
+    let db = ctx.db_index(1)?;
     ctx.session()?.db = db;
     ctx.reply.ok();
     Ok(())

@@ -87,6 +87,15 @@ impl<'a> Ctx<'a> {
         num::parse_i64(self.argv[index]).ok_or(error::NOT_AN_INTEGER)
     }
 
+    /// The number of a database at word `index`.
+    pub fn db_index(&self, index: usize) -> Result<usize, Error> {
+        let number = self.int(index)?;
+        if i32::try_from(number).is_err() {
+            return Err(error::out_of_range(i32::MIN.into(), i32::MAX.into()));
+        }
+        usize::try_from(number).ok().filter(|&db| db < self.node.store.dbs.len()).ok_or(error::BAD_DB)
+    }
+
     pub fn float(&self, index: usize) -> Result<f64, Error> {
         num::parse_f64(self.argv[index]).ok_or(error::NOT_A_FLOAT)
     }
@@ -324,6 +333,8 @@ impl<'a> Ctx<'a> {
             Origin::Blocked => self.waits_again = true,
             Origin::Client => {
                 let keys = keys.iter().map(|&key| key.into()).collect();
+                // Who has waited gets the null array, whatever null the command has.
+                let reply = if reply == TimeoutReply::Null { TimeoutReply::NullArray } else { reply };
                 let deadline_ms = (timeout_ms > 0).then(|| self.now().mono_ms().saturating_add(timeout_ms));
                 self.node.block(self.id, wait, self.argv, keys, deadline_ms, reply);
             }

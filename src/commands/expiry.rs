@@ -153,7 +153,7 @@ impl Condition {
                 b"xx" => condition.xx = true,
                 b"gt" => condition.gt = true,
                 b"lt" => condition.lt = true,
-                _ => return Err(Error::owned([b"ERR Unsupported option ", word].concat())),
+                _ => return Err(Error::owned([b"ERR Unsupported option ", error::c_text(word)].concat())),
             }
         }
         let Condition { nx, xx, gt, lt } = condition;
