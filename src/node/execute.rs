@@ -292,6 +292,9 @@ impl Node {
 
     /// Shows a command to the clients that MONITOR.
     pub fn feed_monitors(&mut self, id: SessionId, db: usize, argv: &[&[u8]], from_script: bool) {
+        if self.monitors.is_empty() {
+            return;
+        }
         let Some(session) = self.sessions.get(id) else { return };
         let wall_us = self.store.now.wall_us();
         let source = if from_script { "lua" } else { &session.addr };

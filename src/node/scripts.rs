@@ -26,10 +26,16 @@ pub struct Scripts {
     version: Version,
     /// Lent to the script while it executes.
     vm: Option<Box<Vm>>,
-    cache: BTreeMap<Sha, Script>,
+    cache: BTreeMap<Sha, Cached>,
     /// Scripts that came by EVAL only, the one used longest ago first.
     by_eval: VecDeque<Sha>,
     running: Option<Running>,
+}
+
+struct Cached {
+    script: Script,
+    /// The script came by EVAL only.
+    by_eval: bool,
 }
 
 /// A script between two slices.
@@ -96,31 +102,33 @@ impl Scripts {
 
     /// A cached script, which counts as used.
     pub fn find(&mut self, sha: &Sha) -> Option<Script> {
-        let script = self.cache.get(sha)?.clone();
-        if let Some(at) = self.by_eval.iter().position(|known| known == sha) {
-            self.by_eval.remove(at);
+        let cached = self.cache.get(sha)?;
+        if cached.by_eval && self.by_eval.back() != Some(sha) {
+            self.by_eval.retain(|known| known != sha);
             self.by_eval.push_back(*sha);
         }
-        Some(script)
+        Some(cached.script.clone())
     }
 
     /// Compiles and caches a script, unless it is cached already.
     pub fn load(&mut self, body: &[u8], sha: Sha, by_eval: bool) -> Result<Script, Error> {
         if let Some(script) = self.find(&sha) {
-            if !by_eval {
+            if let Some(cached) = self.cache.get_mut(&sha).filter(|cached| cached.by_eval && !by_eval) {
+                cached.by_eval = false;
                 self.by_eval.retain(|known| *known != sha);
             }
             return Ok(script);
         }
         let script = self.vm().load(body)?;
-        self.cache.insert(sha, script.clone());
-        if by_eval && self.version >= Version::V7_4 {
+        let by_eval = by_eval && self.version >= Version::V7_4;
+        self.cache.insert(sha, Cached { script: script.clone(), by_eval });
+        if by_eval {
             self.by_eval.push_back(sha);
             if self.by_eval.len() > KEPT_EVAL_SCRIPTS
                 && let Some(oldest) = self.by_eval.pop_front()
-                && let Some(script) = self.cache.remove(&oldest)
+                && let Some(cached) = self.cache.remove(&oldest)
             {
-                self.vm().unload(&script);
+                self.vm().unload(&cached.script);
             }
         }
         Ok(script)

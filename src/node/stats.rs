@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
 use crate::commands::command::Command;
 use crate::store::Now;
 
@@ -25,7 +28,8 @@ pub struct Stats {
     pub expired_hash_fields: u64,
     pub output_limit_disconnections: u64,
     pub error_replies: u64,
-    commands: BTreeMap<&'static str, CommandStats>,
+    /// By the address of the row, which is the same for all its calls.
+    commands: HashMap<usize, (&'static str, CommandStats), FixedState>,
     errors: BTreeMap<String, u64>,
 }
 
@@ -42,11 +46,16 @@ impl Stats {
     }
 
     pub fn count_call(&mut self, command: &'static Command) {
-        self.commands.entry(command.name).or_default().calls += 1;
+        self.of(command).calls += 1;
     }
 
     pub fn count_failure(&mut self, command: &'static Command) {
-        self.commands.entry(command.name).or_default().failed += 1;
+        self.of(command).failed += 1;
+    }
+
+    fn of(&mut self, command: &'static Command) -> &mut CommandStats {
+        let address = std::ptr::from_ref(command).addr();
+        &mut self.commands.entry(address).or_insert((command.name, CommandStats::default())).1
     }
 
     /// Counts an error reply by its first word.
@@ -59,8 +68,11 @@ impl Stats {
         }
     }
 
+    /// Commands that were called, by name.
     pub fn commands(&self) -> impl Iterator<Item = (&'static str, CommandStats)> {
-        self.commands.iter().map(|(&name, &stats)| (name, stats))
+        let mut commands: Vec<_> = self.commands.values().copied().collect();
+        commands.sort_by_key(|(name, _)| *name);
+        commands.into_iter()
     }
 
     pub fn errors(&self) -> impl Iterator<Item = (&str, u64)> {

@@ -1,5 +1,6 @@
 //! The Redis serialization protocol: requests in ([`request`]), replies out ([`reply`]).
 
+pub mod client;
 pub mod reply;
 pub mod request;
 

@@ -157,8 +157,9 @@ fn same(ours: &[u8], theirs: &[u8], how: Compare) -> bool {
             let number = |bytes: &[u8]| {
                 String::from_utf8_lossy(bytes.trim_ascii()).trim_start_matches([':', '$']).parse::<i64>()
             };
-            let parts =
-                |bytes: &[u8]| if bytes.starts_with(b"*") { elements(bytes) } else { vec![bytes.to_vec()] };
+            fn parts(bytes: &[u8]) -> Vec<&[u8]> {
+                if bytes.starts_with(b"*") { elements(bytes) } else { vec![bytes] }
+            }
             let (a, b) = (parts(ours), parts(theirs));
             a.len() == b.len()
                 && a.iter().zip(&b).all(|(a, b)| match (number(a), number(b)) {

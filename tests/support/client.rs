@@ -4,6 +4,10 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+pub use redlatch::wire::client::{elements, encode};
+
+use redlatch::wire::client::value_len;
+
 /// A connection to a server under test.
 pub struct Client {
     stream: TcpStream,
@@ -67,49 +71,4 @@ impl Client {
         self.send(argv);
         self.receive()
     }
-}
-
-/// A request as clients send it.
-pub fn encode(argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", argv.len()).into_bytes();
-    for arg in argv {
-        let arg = arg.as_ref();
-        bytes.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-        bytes.extend_from_slice(arg);
-        bytes.extend_from_slice(b"\r\n");
-    }
-    bytes
-}
-
-/// How many bytes the value at the start of `buf` takes, if it is complete.
-pub fn value_len(buf: &[u8]) -> Option<usize> {
-    let line_end = buf.windows(2).position(|pair| pair == b"\r\n")? + 2;
-    let number = || std::str::from_utf8(&buf[1..line_end - 2]).ok()?.parse::<i64>().ok();
-    match buf[0] {
-        b'$' | b'=' | b'!' => match number()? {
-            len if len < 0 => Some(line_end),
-            len => (buf.len() >= line_end + len as usize + 2).then_some(line_end + len as usize + 2),
-        },
-        b'*' | b'~' | b'>' | b'%' | b'|' => {
-            let values = number()?.max(0) as usize * if matches!(buf[0], b'%' | b'|') { 2 } else { 1 };
-            let mut at = line_end;
-            for _ in 0..values {
-                at += value_len(buf.get(at..)?)?;
-            }
-            Some(at)
-        }
-        _ => Some(line_end),
-    }
-}
-
-/// The elements of an aggregate, each with all its bytes.
-pub fn elements(buf: &[u8]) -> Vec<Vec<u8>> {
-    let Some(header) = buf.windows(2).position(|pair| pair == b"\r\n") else { return Vec::new() };
-    let mut rest = &buf[header + 2..];
-    let mut parts = Vec::new();
-    while let Some(len) = value_len(rest).filter(|_| !rest.is_empty()) {
-        parts.push(rest[..len].to_vec());
-        rest = &rest[len..];
-    }
-    parts
 }
