@@ -61,6 +61,11 @@ pub const OUT_OF_RANGE_FROM_0_TO_1: Error =
 /// The longest part of a client's words that an error repeats, in bytes.
 const MAX_QUOTED: usize = 128;
 
+/// What C prints of a word: it ends at a NUL.
+pub fn c_text(word: &[u8]) -> &[u8] {
+    &word[..word.iter().position(|byte| *byte == 0).unwrap_or(word.len())]
+}
+
 /// `ERR unknown command 'x', with args beginning with: 'a' 'b' `.
 pub fn unknown_command(argv: &[&[u8]]) -> Error {
     let (name, args) = argv.split_first().map_or((&b""[..], argv), |(name, args)| (*name, args));

@@ -1,5 +1,7 @@
 //! What a script engine must do that no comparison with a server shows: suspend, be killed, survive bombs and panics, repeat itself.
 
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use redlatch::Version;

@@ -75,7 +75,7 @@ fn config_get(ctx: &mut Ctx) -> Outcome {
         let exact = !pattern.iter().any(|byte| b"[*?".contains(byte));
         for (name, value) in ctx.node.config.matching(pattern) {
             let name = if exact { String::from_utf8_lossy(pattern).into_owned() } else { name.to_owned() };
-            if !found.iter().any(|(known, _)| *known == name) {
+            if !found.iter().any(|(known, _)| known.eq_ignore_ascii_case(&name)) {
                 found.push((name, value.to_owned()));
             }
         }

@@ -120,7 +120,7 @@ fn authenticate(ctx: &mut Ctx, user: &[u8], password: &[u8]) -> Outcome {
 fn hello(ctx: &mut Ctx) -> Outcome {
     let mut words = ctx.words(1);
     let mut protocol = None;
-    if let Some(version) = words.next() {
+    if let Some(version) = words.pop() {
         protocol = Some(match num::parse_i64(version) {
             None => return Err(Error::new("ERR Protocol version is not an integer or out of range")),
             Some(2) => Protocol::Resp2,
@@ -216,8 +216,7 @@ fn echo(ctx: &mut Ctx) -> Outcome {
 }
 
 fn select(ctx: &mut Ctx) -> Outcome {
-    let index = ctx.int(1).map_err(|_| error::NOT_AN_INTEGER)?;
-    let db = usize::try_from(index).ok().filter(|&db| db < ctx.node.store.dbs.len()).ok_or(error::BAD_DB)?;
+    let db = ctx.db_index(1)?;
     ctx.session()?.db = db;
     ctx.reply.ok();
     Ok(())

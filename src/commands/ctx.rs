@@ -2,6 +2,7 @@
 
 use crate::commands::command::Command;
 use crate::error::{self, Error};
+use crate::long_double::LongDouble;
 use crate::node::Node;
 use crate::node::blocking::timeout_reply;
 use crate::node::notify::Class;
@@ -84,6 +85,15 @@ impl<'a> Ctx<'a> {
 
     pub fn int(&self, index: usize) -> Result<i64, Error> {
         num::parse_i64(self.argv[index]).ok_or(error::NOT_AN_INTEGER)
+    }
+
+    /// The number of a database at word `index`.
+    pub fn db_index(&self, index: usize) -> Result<usize, Error> {
+        let number = self.int(index)?;
+        if i32::try_from(number).is_err() {
+            return Err(error::out_of_range(i32::MIN.into(), i32::MAX.into()));
+        }
+        usize::try_from(number).ok().filter(|&db| db < self.node.store.dbs.len()).ok_or(error::BAD_DB)
     }
 
     pub fn float(&self, index: usize) -> Result<f64, Error> {
@@ -323,6 +333,8 @@ impl<'a> Ctx<'a> {
             Origin::Blocked => self.waits_again = true,
             Origin::Client => {
                 let keys = keys.iter().map(|&key| key.into()).collect();
+                // Who has waited gets the null array, whatever null the command has.
+                let reply = if reply == TimeoutReply::Null { TimeoutReply::NullArray } else { reply };
                 let deadline_ms = (timeout_ms > 0).then(|| self.now().mono_ms().saturating_add(timeout_ms));
                 self.node.block(self.id, wait, self.argv, keys, deadline_ms, reply);
             }
@@ -344,18 +356,15 @@ impl<'a> Ctx<'a> {
     pub fn timeout_ms(&self, index: usize) -> Result<u64, Error> {
         const NEGATIVE: Error = Error::new("ERR timeout is negative");
         const OUT_OF_RANGE: Error = Error::new("ERR timeout is out of range");
-        // Redis reads a number with a wider range here.
-        let word = self.argv[index];
-        let seconds = num::strtod(word)
-            .filter(|_| num::starts_as_number(word))
+        let seconds = LongDouble::parse(self.argv[index])
             .ok_or(Error::new("ERR timeout is not a float or out of range"))?;
-        let ms = seconds * 1000.0;
         // Before 7.2 a number that is too large overflows.
         let checks_range = self.version() >= Version::V7_2;
-        if ms >= i64::MAX as f64 {
-            return Err(if checks_range { OUT_OF_RANGE } else { NEGATIVE });
-        }
-        let ms = ms.ceil() as i64;
+        let ms = seconds.times_ceil(1000).ok_or(if checks_range && !seconds.is_negative() {
+            OUT_OF_RANGE
+        } else {
+            NEGATIVE
+        })?;
         if ms < 0 {
             return Err(NEGATIVE);
         }
@@ -385,20 +394,21 @@ impl<'a> Words<'a> {
         self.rest
     }
 
-    pub fn next(&mut self) -> Option<&'a [u8]> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(first)
-    }
-
     /// Leaves out the next `count` words.
     pub fn skip(&mut self, count: usize) {
         self.rest = self.rest.get(count..).unwrap_or(&[]);
     }
 
+    /// Takes the next word.
+    pub fn pop(&mut self) -> Option<&'a [u8]> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
+    }
+
     /// The next word, or a syntax error.
     pub fn word(&mut self) -> Result<&'a [u8], Error> {
-        self.next().ok_or(error::SYNTAX)
+        self.pop().ok_or(error::SYNTAX)
     }
 
     /// Takes the next word if it is this keyword (given in upper case), in any case.

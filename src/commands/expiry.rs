@@ -147,13 +147,13 @@ pub struct Condition {
 impl Condition {
     fn parse(mut words: Words) -> Result<Condition, Error> {
         let mut condition = Condition::default();
-        while let Some(word) = words.next() {
+        while let Some(word) = words.pop() {
             match word.to_ascii_lowercase().as_slice() {
                 b"nx" => condition.nx = true,
                 b"xx" => condition.xx = true,
                 b"gt" => condition.gt = true,
                 b"lt" => condition.lt = true,
-                _ => return Err(Error::owned([b"ERR Unsupported option ", word].concat())),
+                _ => return Err(Error::owned([b"ERR Unsupported option ", error::c_text(word)].concat())),
             }
         }
         let Condition { nx, xx, gt, lt } = condition;

@@ -315,18 +315,9 @@ fn move_key(ctx: &mut Ctx, overwrite: bool) -> Result<bool, Error> {
     Ok(true)
 }
 
-/// A database number among the words.
-fn db_index(ctx: &Ctx, index: usize) -> Result<usize, Error> {
-    let number = ctx.int(index)?;
-    if i32::try_from(number).is_err() {
-        return Err(error::OUT_OF_RANGE);
-    }
-    usize::try_from(number).ok().filter(|&db| db < ctx.node.store.dbs.len()).ok_or(error::BAD_DB)
-}
-
 fn move_(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
-    let to = db_index(ctx, 2)?;
+    let to = ctx.db_index(2)?;
     if to == ctx.db() {
         return Err(Error::new("ERR source and destination objects are the same"));
     }
@@ -356,8 +347,8 @@ fn copy(ctx: &mut Ctx) -> Outcome {
         if words.take("REPLACE") {
             replace = true;
         } else if words.take_with("DB", 1) {
-            db = db_index(ctx, ctx.argv.len() - words.len())?;
-            words.next();
+            db = ctx.db_index(ctx.argv.len() - words.len())?;
+            words.pop();
         } else {
             return Err(error::SYNTAX);
         }

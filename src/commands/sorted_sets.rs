@@ -152,7 +152,7 @@ impl AddOptions {
                 b"incr" => self.incr = true,
                 _ => break,
             }
-            words.next();
+            words.pop();
         }
     }
 

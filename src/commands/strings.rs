@@ -296,23 +296,28 @@ enum Expiry {
     At(i64),
 }
 
-/// Reads one of EX, PX, EXAT, PXAT with its time. `None`: the next word is none of them.
-fn parse_expiry<'a>(words: &mut Words<'a>) -> Option<(&'a [u8], Unit, Base)> {
+/// A time with what it counts and from when.
+type Time<'a> = (&'a [u8], Unit, Base);
+
+/// Reads one of EX, PX, EXAT, PXAT with its time. The same one may come `again`, and the last counts; no other may.
+/// `None`: the next word is none of them.
+fn parse_expiry<'a>(words: &mut Words<'a>, again: Option<Time>) -> Option<Time<'a>> {
     for (keyword, unit, base) in [
         ("EX", Unit::Seconds, Base::Now),
         ("PX", Unit::Milliseconds, Base::Now),
         ("EXAT", Unit::Seconds, Base::Epoch),
         ("PXAT", Unit::Milliseconds, Base::Epoch),
     ] {
-        if words.take_with(keyword, 1) {
-            return words.next().map(|time| (time, unit, base));
+        let allowed = again.is_none_or(|(_, before, from)| (before, from) == (unit, base));
+        if allowed && words.take_with(keyword, 1) {
+            return words.pop().map(|time| (time, unit, base));
         }
     }
     None
 }
 
 /// The end that a time names: positive, and not beyond what 64 bits hold.
-fn expiry_at(ctx: &Ctx, (time, unit, base): (&[u8], Unit, Base)) -> Result<Expiry, Error> {
+fn expiry_at(ctx: &Ctx, (time, unit, base): Time) -> Result<Expiry, Error> {
     let time = crate::num::parse_i64(time).ok_or(error::NOT_AN_INTEGER)?;
     let at = if time > 0 { to_unix_ms(time, unit, base, ctx.now().wall_ms()) } else { None };
     at.map(Expiry::At).ok_or_else(|| error::invalid_expire(ctx.command.name))
@@ -331,8 +336,8 @@ fn set(ctx: &mut Ctx) -> Outcome {
             get = true;
         } else if time.is_none() && words.take("KEEPTTL") {
             keep = true;
-        } else if !keep && time.is_none() {
-            time = Some(parse_expiry(&mut words).ok_or(error::SYNTAX)?);
+        } else if !keep {
+            time = Some(parse_expiry(&mut words, time).ok_or(error::SYNTAX)?);
         } else {
             return Err(error::SYNTAX);
         }
@@ -425,12 +430,12 @@ fn getex(ctx: &mut Ctx) -> Outcome {
     let mut words = ctx.words(2);
     let (mut persist, mut time) = (false, None);
     while !words.is_empty() {
-        if persist || time.is_some() {
-            return Err(error::SYNTAX);
-        } else if words.take("PERSIST") {
+        if time.is_none() && words.take("PERSIST") {
             persist = true;
+        } else if !persist {
+            time = Some(parse_expiry(&mut words, time).ok_or(error::SYNTAX)?);
         } else {
-            time = Some(parse_expiry(&mut words).ok_or(error::SYNTAX)?);
+            return Err(error::SYNTAX);
         }
     }
     let Some(value) = current(ctx, key)? else {

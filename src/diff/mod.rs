@@ -36,6 +36,8 @@ use runner::{Outcome, Runner};
 use shapes::{FAMILIES, Family};
 use target::Target;
 
+use crate::version::Version;
+
 /// What to compare.
 pub struct Options {
     pub against: String,
@@ -79,11 +81,24 @@ pub fn run(options: &Options, out: &mut dyn Write, progress: &mut dyn FnMut(&str
         families.extend(FAMILIES);
     }
     let mut runner = Runner::new(ours, theirs)?;
+    let result = run_families(&mut runner, &families, version, options, out, progress);
+    // Leave the servers as they were found, whatever came of it.
+    let cleaned = runner.reset();
+    result.and_then(|differences| cleaned.map(|()| differences))
+}
+
+fn run_families(
+    runner: &mut Runner,
+    families: &[&'static Family],
+    version: Version,
+    options: &Options,
+    out: &mut dyn Write,
+    progress: &mut dyn FnMut(&str),
+) -> Result<usize, String> {
     let mut differences = 0;
-    for family in families {
+    for family in families.iter().copied() {
         let generator = Generator::new(family, version, options.seed);
-        let mut run =
-            FamilyRun { family, options, runner: &mut runner, sent: 0, seen: BTreeSet::new(), unrepeated: 0 };
+        let mut run = FamilyRun { family, options, runner, sent: 0, seen: BTreeSet::new(), unrepeated: 0 };
         run.all_rounds(generator, out, progress)?;
         differences += run.seen.len();
         let summary = format!(
@@ -100,7 +115,6 @@ pub fn run(options: &Options, out: &mut dyn Write, progress: &mut dyn FnMut(&str
         );
         out.write_all(summary.as_bytes()).map_err(|error| error.to_string())?;
     }
-    runner.reset()?;
     Ok(differences)
 }
 

@@ -134,6 +134,7 @@ impl Pools {
     pub fn word(&mut self, name: &str) -> Vec<u8> {
         let text = match name {
             "key" => return self.key(),
+            "lexkey" => "x1",
             "value" => return self.value(),
             "long" => LONG,
             "any" => self.any(),

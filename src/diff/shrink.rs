@@ -19,8 +19,10 @@ pub fn shrink(
     if !search.shows(&steps[..end])? {
         return Ok(None);
     }
+    search.runner.in_a_hurry = true;
     let mut best = search.fewer_steps(steps[..end].to_vec())?;
     search.fewer_words(&mut best)?;
+    search.runner.in_a_hurry = false;
     let outcome = search.runner.run(&best, behind)?;
     Ok(outcome.difference.is_some().then_some((best, outcome)))
 }

@@ -149,7 +149,9 @@ impl Node {
         if is_exec {
             session.multi = None;
             self.unwatch(id);
-            return Error::owned([b"EXECABORT Transaction discarded because of: ", error.text()].concat());
+            // Only texts that stand for themselves keep their code, and that of the arity is put together.
+            let why = error.text().strip_prefix(b"ERR ").unwrap_or(error.text());
+            return Error::owned([b"EXECABORT Transaction discarded because of: ", why].concat());
         }
         if let Some(multi) = &mut session.multi {
             multi.refused = true;
