@@ -31,7 +31,7 @@ const ARGV: &[&[u8]] = &[b"10", b"arg two", b"\x00\xff", b""];
 
 #[test]
 fn replies_are_those_of_redis_7_0() {
-    compare(Version::V7_0, "redis-server");
+    compare(Version::V7_0, concat!(env!("CARGO_MANIFEST_DIR"), "/target/oracles/redis-7.0"));
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn replies_are_those_of_redis_7_4() {
 #[test]
 fn libraries_treat_odd_data_as_redis_does() {
     const CASES: usize = 4000;
-    let mut oracle = Oracle::start("redis-server");
+    let mut oracle = Oracle::start(concat!(env!("CARGO_MANIFEST_DIR"), "/target/oracles/redis-7.0"));
     oracle.connect(Protocol::Resp2);
     let mut vm = Vm::new(Version::V7_0);
     let mut numbers = fuzz::Numbers::new(1);

@@ -31,7 +31,7 @@ impl Oracle {
             .args(["--port", &port.to_string(), "--save", "", "--appendonly", "no", "--bind", "127.0.0.1"])
             .stdout(Stdio::null())
             .spawn()
-            .unwrap_or_else(|error| panic!("cannot start the oracle {program}: {error}"));
+            .unwrap_or_else(|error| panic!("cannot start {program} ({error}): run tests/install"));
         Oracle { server, port, connection: None }
     }
 

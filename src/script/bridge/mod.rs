@@ -21,6 +21,8 @@ mod heap;
 mod machine;
 mod memory;
 mod stack;
+#[cfg(test)]
+mod tests;
 
 pub(super) use machine::{Loaded, Machine, Setup, Signal};
 pub(super) use stack::{Function, Kind, Raise, Raised, Stack, truncate};
