@@ -40,7 +40,8 @@ impl Pair {
             b"+hash\r\n" => &["HGETALL", key],
             _ => return encoding,
         };
-        let [mut ours, mut theirs] = self.both(read).map(|reply| elements(&reply));
+        let replies = self.both(read);
+        let [mut ours, mut theirs] = [elements(&replies[0]), elements(&replies[1])];
         if encoding.ends_with(b"hashtable\r\n") {
             ours.sort();
             theirs.sort();
