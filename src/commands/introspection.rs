@@ -403,7 +403,7 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
             _ => key_positions(std::slice::from_ref(spec), call),
         };
         let flags: &[&str] = match spec.flags.contains(&"variable_flags") {
-            true if call[1..].iter().any(|word| word.eq_ignore_ascii_case(b"GET")) => {
+            true if call.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"GET")) => {
                 &["RW", "access", "update"]
             }
             true => &["OW", "update"],
