@@ -190,6 +190,7 @@ impl Generator {
         if settles {
             first.then = Some(Box::new(look));
         }
-        vec![first]
+        // Queued, it would begin to count when EXEC comes.
+        vec![Step::new(client, vec![b"DISCARD".to_vec()], Compare::Exactly), first]
     }
 }
