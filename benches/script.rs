@@ -1,6 +1,8 @@
 //! What scripts cost, with a host that does next to nothing. Prints nanoseconds per script; arguments pick those whose name
 //! contains one of them.
 
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
 use std::hint::black_box;
 use std::time::Instant;
 

@@ -1,5 +1,7 @@
 //! What arming, moving, cancelling and firing a timer costs while 1,000,000 others stand.
 
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};

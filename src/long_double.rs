@@ -31,8 +31,20 @@ impl LongDouble {
         Some(LongDouble(if is_negative { -value } else { value }))
     }
 
+    pub fn is_negative(self) -> bool {
+        self.0.is_negative()
+    }
+
     pub fn is_finite(self) -> bool {
         self.0.is_finite()
+    }
+
+    /// The number times `factor`, rounded up; `None` beyond 64 bits.
+    pub fn times_ceil(self, factor: i64) -> Option<i64> {
+        let mut exact = false;
+        let product = (self.0 * LongDouble::from(factor).0).value;
+        let rounded = product.to_i128_r(64, Round::TowardPositive, &mut exact);
+        if rounded.status.contains(Status::INVALID_OP) { None } else { i64::try_from(rounded.value).ok() }
     }
 
     /// The sign, the significand and the exponent of two that it is multiplied by.

@@ -1,8 +1,10 @@
 //! `redlatch`: the server.
 
-use std::io::IsTerminal;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Options;
 use super::options::NodeOptions;
@@ -16,7 +18,7 @@ pub fn serve(options: Options) -> ExitCode {
         eprintln!("redlatch: '{}' is not a log filter", options.log);
         return ExitCode::FAILURE;
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -49,6 +51,8 @@ async fn run(options: Options) -> Result<(), String> {
         }
         configs.push(config);
     }
+    // Before anybody is told that it runs, it has to be ready to end.
+    let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
     greet(&configs[0], &listeners);
     let world = World::new(WorldOptions {
         seed: options.seed.unwrap_or(since_epoch.as_nanos() as u64),
@@ -57,13 +61,13 @@ async fn run(options: Options) -> Result<(), String> {
         nodes: configs,
     });
     let server = Server::new(world);
-    server.run(listeners, stop_signal()).await;
+    server.run(listeners, stop.received()).await;
     Ok(())
 }
 
-fn cannot_listen(endpoint: &Endpoint, error: &std::io::Error) -> String {
+fn cannot_listen(endpoint: &Endpoint, error: &io::Error) -> String {
     match error.kind() {
-        std::io::ErrorKind::AddrInUse => {
+        io::ErrorKind::AddrInUse => {
             format!("cannot listen on {endpoint}: it is in use; --port takes another")
         }
         _ => format!("cannot listen on {endpoint}: {error}"),
@@ -77,7 +81,7 @@ fn greet(config: &crate::node::Config, listeners: &[Listener]) {
         .filter_map(|listener| listener.endpoint().ok())
         .map(|endpoint| endpoint.to_string())
         .collect();
-    if std::io::stdout().is_terminal() {
+    if io::stdout().is_terminal() {
         println!(
             "Redlatch {}: a Redis-protocol server in memory, to test distributed locks.",
             env!("CARGO_PKG_VERSION")
@@ -93,17 +97,24 @@ fn greet(config: &crate::node::Config, listeners: &[Listener]) {
     }
 }
 
-async fn stop_signal() {
-    use tokio::signal::unix::{SignalKind, signal};
-    match signal(SignalKind::terminate()) {
-        Ok(mut terminate) => {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-        }
-        Err(_) => {
-            let _ = tokio::signal::ctrl_c().await;
+/// Ctrl-C or SIGTERM.
+struct StopSignal {
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+impl StopSignal {
+    fn listen() -> io::Result<StopSignal> {
+        Ok(StopSignal {
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    async fn received(mut self) {
+        tokio::select! {
+            _ = self.interrupt.recv() => {}
+            _ = self.terminate.recv() => {}
         }
     }
 }

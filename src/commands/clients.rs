@@ -216,7 +216,7 @@ fn client_list(ctx: &mut Ctx) -> Outcome {
         kind = Some(client_type(words.word()?)?);
     } else if words.take_with("ID", 1) {
         let mut list = Vec::new();
-        while let Some(word) = words.next() {
+        while let Some(word) = words.pop() {
             let id = num::parse_i64(word).filter(|&id| id > 0).ok_or(Error::new("ERR Invalid client ID"))?;
             list.push(id as u64);
         }

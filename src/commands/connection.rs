@@ -123,7 +123,7 @@ fn authenticate(ctx: &mut Ctx, user: &[u8], password: &[u8]) -> Result<bool, Err
 fn hello(ctx: &mut Ctx) -> Outcome {
     let mut words = ctx.words(1);
     let mut protocol = None;
-    if let Some(version) = words.next() {
+    if let Some(version) = words.pop() {
         protocol = Some(match num::parse_i64(version) {
             None => return Err(Error::new("ERR Protocol version is not an integer or out of range")),
             Some(2) => Protocol::Resp2,

@@ -2,6 +2,7 @@
 
 use crate::commands::command::Command;
 use crate::error::{self, Error};
+use crate::long_double::LongDouble;
 use crate::node::Node;
 use crate::node::blocking::timeout_reply;
 use crate::node::notify::Class;
@@ -356,18 +357,15 @@ impl<'a> Ctx<'a> {
     pub fn timeout_ms(&self, index: usize) -> Result<u64, Error> {
         const NEGATIVE: Error = Error::new("ERR timeout is negative");
         const OUT_OF_RANGE: Error = Error::new("ERR timeout is out of range");
-        // Redis reads a number with a wider range here.
-        let word = self.argv[index];
-        let seconds = num::strtod(word)
-            .filter(|_| num::starts_as_number(word))
+        let seconds = LongDouble::parse(self.argv[index])
             .ok_or(Error::new("ERR timeout is not a float or out of range"))?;
-        let ms = seconds * 1000.0;
         // Before 7.2 a number that is too large overflows.
         let checks_range = self.version() >= Version::V7_2;
-        if ms >= i64::MAX as f64 {
-            return Err(if checks_range { OUT_OF_RANGE } else { NEGATIVE });
-        }
-        let ms = ms.ceil() as i64;
+        let ms = seconds.times_ceil(1000).ok_or(if checks_range && !seconds.is_negative() {
+            OUT_OF_RANGE
+        } else {
+            NEGATIVE
+        })?;
         if ms < 0 {
             return Err(NEGATIVE);
         }
@@ -397,20 +395,21 @@ impl<'a> Words<'a> {
         self.rest
     }
 
-    pub fn next(&mut self) -> Option<&'a [u8]> {
-        let (first, rest) = self.rest.split_first()?;
-        self.rest = rest;
-        Some(first)
-    }
-
     /// Leaves out the next `count` words.
     pub fn skip(&mut self, count: usize) {
         self.rest = self.rest.get(count..).unwrap_or(&[]);
     }
 
+    /// Takes the next word.
+    pub fn pop(&mut self) -> Option<&'a [u8]> {
+        let (first, rest) = self.rest.split_first()?;
+        self.rest = rest;
+        Some(first)
+    }
+
     /// The next word, or a syntax error.
     pub fn word(&mut self) -> Result<&'a [u8], Error> {
-        self.next().ok_or(error::SYNTAX)
+        self.pop().ok_or(error::SYNTAX)
     }
 
     /// Takes the next word if it is this keyword (given in upper case), in any case.

@@ -33,6 +33,18 @@ pub const COMMANDS: &[Command] = &[
         run: restore,
         ..Command::of(Group::Generic)
     },
+    Command {
+        name: "restore-asking",
+        arity: -4,
+        since: "3.0.0",
+        flags: WRITE | DENYOOM | ASKING,
+        acl: &["keyspace", "dangerous"],
+        keys: &[key(&["OW", "update"], 1)],
+        summary: "RESTORE as the nodes of a cluster send it to each other.",
+        complexity: "O(1)",
+        run: restore,
+        ..Command::of(Group::Generic)
+    },
 ];
 
 const BUSY_KEY: Error = Error::new("BUSYKEY Target key name already exists.");
@@ -144,7 +156,7 @@ fn set_idle(ctx: &mut Ctx, slot: u32, idle_s: i64) {
 /// What is left of an idle time on Redis's clock, which has 24 bits for the seconds.
 fn idle_on_the_clock(idle_s: i64, now: Now) -> u32 {
     const CLOCK_MAX: i64 = (1 << 24) - 1;
-    let clock_s = now.wall_ms() / 1000 & CLOCK_MAX;
+    let clock_s = (now.wall_ms() / 1000) & CLOCK_MAX;
     // It is counted in ms on the way, and wraps around as those do.
     let used_at_s = clock_s - idle_s.wrapping_mul(1000) / 1000;
     let used_at_s = if used_at_s < 0 { used_at_s + CLOCK_MAX } else { used_at_s } & CLOCK_MAX;

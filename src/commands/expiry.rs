@@ -147,7 +147,7 @@ pub struct Condition {
 impl Condition {
     fn parse(mut words: Words) -> Result<Condition, Error> {
         let mut condition = Condition::default();
-        while let Some(word) = words.next() {
+        while let Some(word) = words.pop() {
             match word.to_ascii_lowercase().as_slice() {
                 b"nx" => condition.nx = true,
                 b"xx" => condition.xx = true,

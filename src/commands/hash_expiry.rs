@@ -284,7 +284,7 @@ fn fields<'a>(ctx: &Ctx<'a>, at: usize, not_positive: Error) -> Result<&'a [&'a 
     if !words.take("FIELDS") {
         return Err(Error::new("ERR Mandatory argument FIELDS is missing or not at the right position"));
     }
-    let count = words.next().and_then(num::parse_i64).filter(|&count| count > 0).ok_or(not_positive)?;
+    let count = words.pop().and_then(num::parse_i64).filter(|&count| count > 0).ok_or(not_positive)?;
     if count as u64 != words.len() as u64 {
         return Err(Error::new("ERR The `numfields` parameter must match the number of arguments"));
     }

@@ -62,7 +62,7 @@ fn server(node: &Node) -> String {
         node.config.get("port").unwrap_or("0"),
         now.wall_us(),
         uptime_s / 86_400,
-        now.wall_ms() / 1000 & 0xff_ffff,
+        (now.wall_ms() / 1000) & 0xff_ffff,
     )
 }
 

@@ -132,7 +132,7 @@ fn command_list(ctx: &mut Ctx) -> Outcome {
             let category = String::from_utf8_lossy(words.word()?).to_ascii_lowercase();
             keep = Box::new(move |row| categories(row).contains(&category.as_str()));
         } else if words.take_with("MODULE", 1) {
-            words.next();
+            words.pop();
             keep = Box::new(|_| false);
         } else {
             return Err(error::SYNTAX);

@@ -348,7 +348,7 @@ fn copy(ctx: &mut Ctx) -> Outcome {
             replace = true;
         } else if words.take_with("DB", 1) {
             db = ctx.db_index(ctx.argv.len() - words.len())?;
-            words.next();
+            words.pop();
         } else {
             return Err(error::SYNTAX);
         }

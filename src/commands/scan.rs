@@ -38,9 +38,9 @@ impl<'a> ScanOptions<'a> {
                 }
                 options.count = count as usize;
             } else if words.take_with("MATCH", 1) {
-                options.pattern = words.next();
+                options.pattern = words.pop();
             } else if ctx.command.name == "scan" && words.take_with("TYPE", 1) {
-                options.kind = words.next();
+                options.kind = words.pop();
             } else if ctx.version() >= Version::V7_4 && words.take("NOVALUES") {
                 if ctx.command.name != "hscan" {
                     return Err(Error::new("ERR NOVALUES option can only be used in HSCAN"));

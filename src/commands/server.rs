@@ -453,6 +453,8 @@ fn debug_protocol(ctx: &mut Ctx) -> Outcome {
     match ctx.argv[2].to_ascii_lowercase().as_slice() {
         b"string" => reply.bulk(b"Hello World"),
         b"integer" => reply.int(12345),
+        // Redis's sample, not the number it looks like.
+        #[allow(clippy::approx_constant)]
         b"double" => reply.double(3.141),
         b"null" => reply.null(),
         b"array" => {

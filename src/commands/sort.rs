@@ -106,7 +106,7 @@ impl<'a> Options<'a> {
             } else if words.take_with("LIMIT", 2) {
                 (options.offset, options.limit) = (words.int()?, words.int()?);
             } else if may_store && words.take_with("STORE", 1) {
-                options.store = words.next();
+                options.store = words.pop();
             } else if words.take_with("BY", 1) {
                 let pattern = words.word()?;
                 options.by = Some(pattern);

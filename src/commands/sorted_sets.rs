@@ -154,7 +154,7 @@ impl AddOptions {
                 b"incr" => self.incr = true,
                 _ => break,
             }
-            words.next();
+            words.pop();
         }
     }
 

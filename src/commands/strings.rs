@@ -310,7 +310,7 @@ fn parse_expiry<'a>(words: &mut Words<'a>, again: Option<Time>) -> Option<Time<'
     ] {
         let allowed = again.is_none_or(|(_, before, from)| (before, from) == (unit, base));
         if allowed && words.take_with(keyword, 1) {
-            return words.next().map(|time| (time, unit, base));
+            return words.pop().map(|time| (time, unit, base));
         }
     }
     None

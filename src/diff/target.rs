@@ -27,8 +27,8 @@ impl Target {
         let silent = || format!("{address} does not answer as a Redis server");
         let info = link.call(&["INFO"]).ok_or_else(silent)?;
         let info = String::from_utf8_lossy(&info);
-        if info.starts_with('-') {
-            return Err(format!("{address} refuses: {}", info[1..].trim_end()));
+        if let Some(error) = info.strip_prefix('-') {
+            return Err(format!("{address} refuses: {}", error.trim_end()));
         }
         let full = info.lines().find_map(|line| line.strip_prefix("redis_version:")).ok_or_else(silent)?;
         if let Some(keys) = info.lines().find(|line| line.starts_with("db") && line.contains(":keys=")) {

@@ -140,6 +140,7 @@ fn log(lua: &mut Stack) -> Raised<usize> {
             }
             message.extend_from_slice(text);
         }
+        lua.check_size(message.len())?;
     }
     lua.shared.with_host(|host| host.log(level, &message));
     Ok(0)

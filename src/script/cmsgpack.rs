@@ -56,14 +56,11 @@ fn pack_value(lua: &mut Stack, level: usize, out: &mut Vec<u8>) -> Raised<()> {
             if !lua.reserve(6) {
                 return lua.raise_text("stack overflow (in function mp_encode_lua_table)");
             }
-            if out.len() > lua.memory_limit() {
-                return lua.raise_plain(b"not enough memory");
-            }
             if is_array(lua)? { pack_array(lua, level, out)? } else { pack_map(lua, level, out)? }
         }
         _ => out.push(0xc0),
     }
-    Ok(())
+    lua.check_size(out.len())
 }
 
 /// Appends the type and length of a string, array or map: the short form up to a limit, then 8, 16 and 32 bits. The

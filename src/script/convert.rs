@@ -163,9 +163,19 @@ pub(super) fn finish(lua: &mut Stack, failed: bool, reply: &mut Reply) {
     if failed {
         write_failure(lua, reply);
     } else {
+        let start = reply.len();
         let script_protocol = lua.shared.protocol.get();
         write_value(lua, script_protocol, reply);
+        if is_too_large(lua, reply) {
+            reply.truncate(start);
+            reply.error(b"ERR not enough memory for the reply of the script");
+        }
     }
+}
+
+/// A table can mention one long string any number of times, so a reply has no natural limit.
+fn is_too_large(lua: &Stack, reply: &Reply) -> bool {
+    reply.len() > lua.memory_limit()
 }
 
 /// Writes the reply for the error value on top of the stack.
@@ -307,7 +317,7 @@ fn write_list(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
     let mut len = 0;
     loop {
         lua.raw_get_at(-1, len + 1);
-        if lua.kind(-1) == Kind::Nil {
+        if lua.kind(-1) == Kind::Nil || is_too_large(lua, reply) {
             lua.pop(1);
             break;
         }
@@ -321,13 +331,13 @@ fn write_list(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
 fn write_map(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
     let header = reply.defer();
     let mut pairs = 0;
-    let _ = lua.each(-1, |lua| {
+    let _ = lua.each_until(-1, |lua| {
         lua.push_copy(-2);
         write_value(lua, script, reply);
         lua.pop(1);
         write_value(lua, script, reply);
         pairs += 1;
-        Ok(())
+        Ok(!is_too_large(lua, reply))
     });
     reply.end_map(header, pairs);
 }
@@ -335,11 +345,11 @@ fn write_map(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
 fn write_set(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
     let header = reply.defer();
     let mut len = 0;
-    let _ = lua.each(-1, |lua| {
+    let _ = lua.each_until(-1, |lua| {
         lua.pop(1);
         write_value(lua, script, reply);
         len += 1;
-        Ok(())
+        Ok(!is_too_large(lua, reply))
     });
     reply.end_set(header, len);
 }

@@ -165,6 +165,7 @@ fn pack(lua: &mut Stack) -> Raised<usize> {
             }
             option => format.control(lua, option)?,
         }
+        lua.check_size(packed.len())?;
     }
     lua.push_bytes(&packed);
     Ok(1)

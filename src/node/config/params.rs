@@ -69,7 +69,7 @@ impl Param {
             Words(words) => {
                 let given: Vec<&str> = text.split_ascii_whitespace().collect();
                 let known = |word: &&str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
-                if given.is_empty() || !given.iter().all(|word| known(word)) {
+                if given.is_empty() || !given.iter().all(known) {
                     return Err(one_of(words));
                 }
                 Ok(given.join(" ").to_ascii_lowercase())
@@ -126,7 +126,7 @@ pub fn output_limits(text: &str) -> Vec<(&str, u64, u64, u64)> {
 
 fn parse_output_limits(text: &str, old: &str) -> Result<String, String> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    if words.is_empty() || words.len() % 4 != 0 {
+    if words.is_empty() || !words.len().is_multiple_of(4) {
         return Err("Wrong number of arguments in buffer limit configuration.".into());
     }
     let mut limits = output_limits(old);
@@ -150,7 +150,10 @@ fn parse_output_limits(text: &str, old: &str) -> Result<String, String> {
 fn parse_save_points(text: &str) -> Result<String, String> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let valid = |word: &&str| word.parse::<u32>().is_ok();
-    if words.len() % 2 != 0 || !words.iter().all(valid) || words.chunks(2).any(|pair| pair[0] == "0") {
+    if !words.len().is_multiple_of(2)
+        || !words.iter().all(valid)
+        || words.chunks(2).any(|pair| pair[0] == "0")
+    {
         return Err("Invalid save parameters".into());
     }
     Ok(words.join(" "))

@@ -11,9 +11,9 @@ use std::ptr;
 
 use mlua::ffi::{self, lua_CFunction, lua_State};
 
-use super::chunk;
-use super::machine::{Shared, c_bytes, pause};
+use super::machine::{Shared, c_bytes};
 use super::stack::{Kind, Stack};
+use super::{chunk, coroutines};
 
 /// Where the made-up addresses of objects start.
 const OBJECTS: u64 = 0x7f00_0000_0000;
@@ -185,10 +185,10 @@ const REPLACED: &[(&str, &str, lua_CFunction)] = &[
     ("", "pcall", pcall),
     ("", "newproxy", newproxy),
     ("", "tostring", tostring),
-    ("coroutine", "create", coroutine_create),
-    ("coroutine", "wrap", coroutine_wrap),
-    ("coroutine", "resume", coroutine_resume),
-    ("coroutine", "running", coroutine_running),
+    ("coroutine", "create", coroutines::create),
+    ("coroutine", "wrap", coroutines::wrap),
+    ("coroutine", "resume", coroutines::resume),
+    ("coroutine", "running", coroutines::running),
     ("table", "insert", table_insert),
     ("table", "foreach", table_foreach),
 ];
@@ -577,135 +577,6 @@ unsafe extern "C-unwind" fn tostring(state: *mut lua_State) -> c_int {
 fn describe_first(stack: &mut Stack) {
     let text = stack.describe(1);
     stack.push_bytes(&text);
-}
-
-unsafe extern "C-unwind" fn coroutine_create(state: *mut lua_State) -> c_int {
-    unsafe {
-        if ffi::lua_type(state, 1) != ffi::LUA_TFUNCTION || ffi::lua_iscfunction(state, 1) != 0 {
-            ffi::luaL_argerror(state, 1, c"Lua function expected".as_ptr());
-        }
-        let fresh = ffi::lua_newthread(state);
-        ffi::lua_pushvalue(state, 1);
-        ffi::lua_xmove(state, fresh, 1);
-        1
-    }
-}
-
-unsafe extern "C-unwind" fn coroutine_wrap(state: *mut lua_State) -> c_int {
-    unsafe {
-        coroutine_create(state);
-        ffi::lua_pushcclosure(state, wrapped, 1);
-        1
-    }
-}
-
-unsafe extern "C-unwind" fn wrapped(state: *mut lua_State) -> c_int {
-    unsafe {
-        let other = ffi::lua_tothread(state, ffi::lua_upvalueindex(1));
-        match resume(state, other, ffi::lua_gettop(state)) {
-            Some(results) => results,
-            None => {
-                if ffi::lua_isstring(state, -1) != 0 {
-                    ffi::luaL_where(state, 1);
-                    ffi::lua_insert(state, -2);
-                    ffi::lua_concat(state, 2);
-                }
-                ffi::lua_error(state)
-            }
-        }
-    }
-}
-
-unsafe extern "C-unwind" fn coroutine_resume(state: *mut lua_State) -> c_int {
-    unsafe {
-        let other = ffi::lua_tothread(state, 1);
-        if other.is_null() {
-            ffi::luaL_argerror(state, 1, c"coroutine expected".as_ptr());
-        }
-        let resumed = resume(state, other, ffi::lua_gettop(state) - 1);
-        ffi::lua_pushboolean(state, resumed.is_some() as c_int);
-        let results = resumed.unwrap_or(1);
-        ffi::lua_insert(state, -(results + 1));
-        results + 1
-    }
-}
-
-/// How many times coroutines may be resumed within a slice. Each coroutine counts its instructions for itself, so
-/// without this one slice of a few nested coroutines could go on for hours.
-const RESUMES_PER_SLICE: u32 = 1000;
-
-/// Resumes `other` with the topmost `arguments` values. Returns how many results it left, or nothing with an error value on top.
-unsafe fn resume(state: *mut lua_State, other: *mut lua_State, arguments: c_int) -> Option<c_int> {
-    unsafe {
-        let shared = Shared::of(state);
-        let resumes = shared.resumes.get() + 1;
-        shared.resumes.set(resumes % RESUMES_PER_SLICE);
-        if resumes == RESUMES_PER_SLICE {
-            pause(state);
-        }
-        if !shared.has_native_room() {
-            ffi::lua_pushstring_(state, c"C stack overflow".as_ptr());
-            return None;
-        }
-        if let Some(state_name) = why_not_resumable(state, other) {
-            ffi::lua_pushfstring(state, c"cannot resume %s coroutine".as_ptr(), state_name.as_ptr());
-            return None;
-        }
-        // A refused allocation would be raised in `other`, where nothing catches it yet.
-        shared.memory.enforced.set(false);
-        let has_room = ffi::lua_checkstack(other, arguments) != 0;
-        shared.memory.enforced.set(true);
-        if !has_room {
-            ffi::luaL_error(state, c"too many arguments to resume".as_ptr());
-        }
-        ffi::lua_xmove(state, other, arguments);
-        let status = ffi::lua_resume_(other, arguments);
-        if status != 0 && status != ffi::LUA_YIELD {
-            ffi::lua_xmove(other, state, 1);
-            return None;
-        }
-        let results = ffi::lua_gettop(other);
-        if ffi::lua_checkstack(state, results + 1) == 0 {
-            ffi::luaL_error(state, c"too many results to resume".as_ptr());
-        }
-        ffi::lua_xmove(other, state, results);
-        Some(results)
-    }
-}
-
-/// The word for a coroutine that cannot be resumed now.
-unsafe fn why_not_resumable(state: *mut lua_State, other: *mut lua_State) -> Option<&'static CStr> {
-    unsafe {
-        if state == other {
-            return Some(c"running");
-        }
-        match ffi::lua_status(other) {
-            ffi::LUA_YIELD => None,
-            0 => {
-                let mut record: ffi::lua_Debug = std::mem::zeroed();
-                if ffi::lua_getstack(other, 0, &mut record) > 0 {
-                    Some(c"normal")
-                } else if ffi::lua_gettop(other) == 0 {
-                    Some(c"dead")
-                } else {
-                    None
-                }
-            }
-            _ => Some(c"dead"),
-        }
-    }
-}
-
-/// Scripts run on a Lua thread of their own; to them it is the main one, which has no name.
-unsafe extern "C-unwind" fn coroutine_running(state: *mut lua_State) -> c_int {
-    unsafe {
-        if Shared::of(state).thread.get() == state {
-            ffi::lua_pushnil(state);
-        } else {
-            ffi::lua_pushthread(state);
-        }
-        1
-    }
 }
 
 unsafe extern "C-unwind" fn table_insert(state: *mut lua_State) -> c_int {

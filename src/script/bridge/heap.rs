@@ -299,7 +299,7 @@ mod tests {
             .map(|i| {
                 let size = i % MAX_BLOCK + 1;
                 let block = heap.allocate(size);
-                assert!(heap.owns(block) && block as usize % UNIT == 0);
+                assert!(heap.owns(block) && (block as usize).is_multiple_of(UNIT));
                 (block as usize, size)
             })
             .collect();

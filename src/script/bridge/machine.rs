@@ -317,6 +317,10 @@ impl Machine {
         reply: &mut Reply,
     ) -> Signal {
         assert!(!self.suspended, "one script at a time");
+        if self.native.as_ref().is_none_or(|native| native.done()) {
+            // A panic while a reply was being written has ended the stack's loop.
+            self.abandon();
+        }
         let shared = self.shared();
         shared.protocol.set(Protocol::Resp2);
         shared.slices.set(0);

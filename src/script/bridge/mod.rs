@@ -15,6 +15,7 @@
 //!   when it ends, and looked up anew by every use.
 
 mod chunk;
+mod coroutines;
 mod guard;
 mod heap;
 mod machine;

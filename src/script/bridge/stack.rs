@@ -35,6 +35,9 @@ pub(in crate::script) enum Kind {
     Thread,
 }
 
+/// What Lua raises when it is refused memory.
+const NOT_ENOUGH_MEMORY: &[u8] = b"not enough memory";
+
 impl Kind {
     /// The name scripts know the type by.
     pub fn name(self) -> &'static str {
@@ -546,9 +549,14 @@ impl<'a> Stack<'a> {
         self.shared.memory.limit
     }
 
+    /// Raises when a function has built more than a script may hold, outside of Lua's memory.
+    pub fn check_size(&mut self, bytes: usize) -> Raised<()> {
+        if bytes > self.memory_limit() { self.raise_plain(NOT_ENOUGH_MEMORY) } else { Ok(()) }
+    }
+
     /// Raises when the script holds more memory than it may. For loops that build large values.
     pub fn check_memory(&mut self) -> Raised<()> {
-        if self.shared.memory.exceeded() { self.raise_plain(b"not enough memory") } else { Ok(()) }
+        if self.shared.memory.exceeded() { self.raise_plain(NOT_ENOUGH_MEMORY) } else { Ok(()) }
     }
 }
 

@@ -30,12 +30,7 @@ fn append_value(lua: &mut Stack, options: &Options, depth: i32, json: &mut Vec<u
         _ if lua.is_null_pointer(-1) => json.extend_from_slice(b"null"),
         _ => return refuse(lua, -1, "type not supported"),
     }
-    check_size(lua, json)
-}
-
-/// JSON grows outside of Lua's memory, so it is held to the same limit here.
-fn check_size(lua: &mut Stack, json: &[u8]) -> Raised<()> {
-    if json.len() > lua.memory_limit() { lua.raise_plain(b"not enough memory") } else { Ok(()) }
+    lua.check_size(json.len())
 }
 
 fn refuse<T>(lua: &mut Stack, index: i32, why: &str) -> Raised<T> {

@@ -23,7 +23,7 @@ pub fn value(reader: &mut Reader, limits: &Limits) -> Option<Value> {
     let value = match kind {
         kinds::STRING => StringValue::new(&reader.string()?).into(),
         kinds::LIST => list(reader, limits)?.into(),
-        kinds::LIST_ZIPLIST => ziplist_list(reader, limits)?.into(),
+        kinds::LIST_ZIPLIST => ziplist_list(reader)?.into(),
         kinds::LIST_QUICKLIST | kinds::LIST_QUICKLIST_2 => quicklist(reader, limits, kind)?.into(),
         kinds::SET => set(reader, limits)?.into(),
         kinds::SET_INTSET => integer_set(reader, limits)?.into(),
@@ -71,11 +71,11 @@ fn list(reader: &mut Reader, limits: &Limits) -> Option<List> {
     Some(list)
 }
 
-fn ziplist_list(reader: &mut Reader, limits: &Limits) -> Option<List> {
+/// A list in one node. It is a quicklist, however small.
+fn ziplist_list(reader: &mut Reader) -> Option<List> {
     let mut list = List::quicklist();
     let bytes = reader.string()?;
     list.push_node(entries(kinds::LIST_ZIPLIST, &bytes)?.iter().map(|element| &**element));
-    list.become_listpack_if_possible(limits);
     Some(list)
 }
 

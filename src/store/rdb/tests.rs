@@ -26,7 +26,9 @@ fn list(elements: &[Vec<u8>], limits: &Limits) -> List {
 
 fn set(members: &[Vec<u8>], limits: &Limits) -> Set {
     let mut set = Set::for_members(&members[0], members.len(), limits);
-    members.iter().for_each(|member| drop(set.add(member, limits)));
+    for member in members {
+        set.add(member, limits);
+    }
     set
 }
 
