@@ -68,9 +68,9 @@ pub fn c_text(word: &[u8]) -> &[u8] {
 
 /// `ERR unknown command 'x', with args beginning with: 'a' 'b' `.
 pub fn unknown_command(argv: &[&[u8]]) -> Error {
-    let (name, args) = argv.split_first().map_or((&b""[..], argv), |(name, args)| (*name, args));
+    let (name, args) = argv.split_first().map_or((&b""[..], argv), |(name, args)| (c_text(name), args));
     let mut quoted = Vec::new();
-    for arg in args {
+    for arg in args.iter().map(|arg| c_text(arg)) {
         if quoted.len() >= MAX_QUOTED {
             break;
         }
@@ -87,7 +87,7 @@ pub fn unknown_command(argv: &[&[u8]]) -> Error {
 
 /// `ERR unknown subcommand 'x'. Try NAME HELP.`
 pub fn unknown_subcommand(argv: &[&[u8]]) -> Error {
-    let word = argv.get(1).copied().unwrap_or_default();
+    let word = argv.get(1).map_or(&b""[..], |word| c_text(word));
     let mut text = b"ERR unknown subcommand '".to_vec();
     text.extend_from_slice(&word[..word.len().min(MAX_QUOTED)]);
     text.extend_from_slice(b"'. Try ");
@@ -103,7 +103,7 @@ pub fn out_of_range(min: i64, max: i64) -> Error {
 
 /// For commands that check their subcommands, or the arguments of one, themselves.
 pub fn subcommand_syntax(argv: &[&[u8]]) -> Error {
-    let word = argv.get(1).copied().unwrap_or_default();
+    let word = argv.get(1).map_or(&b""[..], |word| c_text(word));
     let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
     text.extend_from_slice(&word[..word.len().min(MAX_QUOTED)]);
     text.extend_from_slice(b"'. Try ");

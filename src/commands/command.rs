@@ -11,6 +11,8 @@ pub struct Command {
     pub name: &'static str,
     /// The number of words including the name; negative: at least that many.
     pub arity: i32,
+    /// The same before 7.2, if it was another then.
+    pub old_arity: Option<i32>,
     /// The release that introduced it: it is unknown to a server that stands for an earlier one.
     pub since: &'static str,
     pub group: Group,
@@ -32,6 +34,7 @@ impl Command {
         Command {
             name: "",
             arity: 0,
+            old_arity: None,
             since: "1.0.0",
             group,
             flags: 0,
@@ -50,12 +53,14 @@ impl Command {
         parse_release(self.since) <= version.number()
     }
 
-    pub fn accepts(&self, words: usize) -> bool {
-        if self.arity >= 0 {
-            words == self.arity as usize
-        } else {
-            words >= self.arity.unsigned_abs() as usize
-        }
+    /// The arity in a release.
+    pub fn arity_in(&self, version: Version) -> i32 {
+        self.old_arity.filter(|_| version < Version::V7_2).unwrap_or(self.arity)
+    }
+
+    pub fn accepts(&self, words: usize, version: Version) -> bool {
+        let arity = self.arity_in(version);
+        if arity >= 0 { words == arity as usize } else { words >= arity.unsigned_abs() as usize }
     }
 
     pub fn has(&self, flags: Flags) -> bool {

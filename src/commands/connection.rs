@@ -1,7 +1,7 @@
 //! The connection itself: AUTH, HELLO, PING, SELECT, RESET and their like. CLIENT has a file of its own.
 
 use super::command::*;
-use super::ctx::Ctx;
+use super::ctx::{Ctx, Origin};
 use crate::error::{self, Error, Outcome};
 use crate::node::Node;
 use crate::node::session::{ReplyMode, SessionId};
@@ -102,19 +102,22 @@ fn auth(ctx: &mut Ctx) -> Outcome {
         }
         words => (words[1], words[2]),
     };
-    authenticate(ctx, user, password)?;
-    ctx.reply.ok();
+    if authenticate(ctx, user, password)? {
+        ctx.reply.ok();
+    }
     Ok(())
 }
 
-/// The one user is `default`; without a password it accepts any.
-fn authenticate(ctx: &mut Ctx, user: &[u8], password: &[u8]) -> Outcome {
+/// The one user is `default`; without a password it accepts any. False: refused without a word, as Redis does since 7.2
+/// where part of a reply has been written, that of EXEC.
+fn authenticate(ctx: &mut Ctx, user: &[u8], password: &[u8]) -> Result<bool, Error> {
     let expected = &ctx.node.config.requirepass;
     if user != b"default" || !(expected.is_empty() || expected == password) {
-        return Err(WRONG_PASSWORD);
+        let is_silent = ctx.origin == Origin::Exec && ctx.version() >= Version::V7_2;
+        return if is_silent { Ok(false) } else { Err(WRONG_PASSWORD) };
     }
     ctx.session()?.authenticated = true;
-    Ok(())
+    Ok(true)
 }
 
 fn hello(ctx: &mut Ctx) -> Outcome {
@@ -128,25 +131,36 @@ fn hello(ctx: &mut Ctx) -> Outcome {
             Some(_) => return Err(Error::new("NOPROTO unsupported protocol version")),
         });
     }
+    // Before 7.2 each option took effect before the next one was read.
+    let at_once = ctx.version() < Version::V7_2;
     let mut credentials = None;
     let mut name = None;
     while !words.is_empty() {
         if words.take_with("AUTH", 2) {
-            credentials = Some((words.word()?, words.word()?));
+            let (user, password) = (words.word()?, words.word()?);
+            if at_once {
+                authenticate(ctx, user, password)?;
+            }
+            credentials = Some((user, password));
         } else if words.take_with("SETNAME", 1) {
             let text = words.word()?;
             check_name(text)?;
+            if at_once {
+                ctx.session()?.name = text.to_vec();
+            }
             name = Some(text);
         } else {
             let option = words.word()?;
             let mut text = b"ERR Syntax error in HELLO option '".to_vec();
-            text.extend_from_slice(option);
+            text.extend_from_slice(error::c_text(option));
             text.push(b'\'');
             return Err(Error::owned(text));
         }
     }
-    if let Some((user, password)) = credentials {
-        authenticate(ctx, user, password)?;
+    if let Some((user, password)) = credentials
+        && !authenticate(ctx, user, password)?
+    {
+        return Ok(());
     }
     if !ctx.session()?.authenticated {
         let protocol = if ctx.version() >= Version::V7_2 { "<proto> " } else { "" };

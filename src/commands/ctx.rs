@@ -211,6 +211,7 @@ impl<'a> Ctx<'a> {
     /// Puts a value under a key that does not exist.
     pub fn insert(&mut self, key: &[u8], value: Value) -> u32 {
         let slot = self.node.store.insert(self.db, key, value);
+        self.node.signal_ready(self.db, key);
         self.node.notify(Class::NEW, "new", self.db, key);
         slot
     }

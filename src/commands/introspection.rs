@@ -17,6 +17,7 @@ pub const COMMANDS: &[Command] = &[Command {
     tips: &["nondeterministic_output_order"],
     summary: "Describes all commands.",
     complexity: "O(N)",
+    run: command,
     subcommands: &[
         Command {
             name: "command|count",
@@ -79,6 +80,7 @@ pub const COMMANDS: &[Command] = &[Command {
         Command {
             name: "command|getkeys",
             arity: -3,
+            old_arity: Some(-4),
             since: "2.8.13",
             flags: LOADING | STALE,
             acl: &["connection"],
@@ -90,6 +92,7 @@ pub const COMMANDS: &[Command] = &[Command {
         Command {
             name: "command|getkeysandflags",
             arity: -3,
+            old_arity: Some(-4),
             since: "7.0.0",
             flags: LOADING | STALE,
             acl: &["connection"],
@@ -188,7 +191,7 @@ fn by_full_name(name: &[u8], version: Version) -> Option<&'static Command> {
 fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.array(10);
     reply.bulk(row.name.as_bytes());
-    reply.int(row.arity as i64);
+    reply.int(row.arity_in(version) as i64);
     statuses(reply, flag_names(row.flags));
     let (first, last, step) = legacy_range(row);
     reply.int(first);
@@ -384,16 +387,12 @@ fn command_getkeysandflags(ctx: &mut Ctx) -> Outcome {
 
 /// The keys of the command that follows in the call, with what is done with them.
 fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
-    // The rows say what 7.4 asks for; 7.0 wanted a command with at least one argument.
-    if ctx.version() < Version::V7_2 && ctx.argv.len() < 4 {
-        return Err(error::wrong_arity(ctx.command.name));
-    }
     let call = &ctx.argv[2..];
     let row = table::find(call, ctx.version()).ok_or(Error::new("ERR Invalid command specified"))?;
     if row.keys.is_empty() {
         return Err(Error::new("ERR The command has no key arguments"));
     }
-    if !row.accepts(call.len()) {
+    if !row.accepts(call.len(), ctx.version()) {
         return Err(Error::new("ERR Invalid number of arguments specified for command"));
     }
     let mut keys: Vec<(usize, &[&str])> = Vec::new();
@@ -403,7 +402,7 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
             _ => key_positions(std::slice::from_ref(spec), call),
         };
         let flags: &[&str] = match spec.flags.contains(&"variable_flags") {
-            true if call[1..].iter().any(|word| word.eq_ignore_ascii_case(b"GET")) => {
+            true if call.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"GET")) => {
                 &["RW", "access", "update"]
             }
             true => &["OW", "update"],

@@ -1,8 +1,8 @@
 //! Publish and subscribe.
 
 use super::command::*;
-use super::ctx::Ctx;
-use crate::error::{self, Outcome};
+use super::ctx::{Ctx, Origin};
+use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::node::session::Kind;
 
@@ -171,6 +171,9 @@ fn psubscribe(ctx: &mut Ctx) -> Outcome {
 }
 
 fn ssubscribe(ctx: &mut Ctx) -> Outcome {
+    if ctx.origin != Origin::Client {
+        return Err(Error::new("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"));
+    }
     subscribe_to(ctx, Kind::Shard)
 }
 

@@ -71,6 +71,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "zrank",
         arity: -3,
+        old_arity: Some(3),
         since: "2.0.0",
         flags: READONLY | FAST,
         keys: &[key(&["RO", "access"], 1)],
@@ -93,6 +94,7 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "zrevrank",
         arity: -3,
+        old_arity: Some(3),
         since: "2.0.0",
         flags: READONLY | FAST,
         keys: &[key(&["RO", "access"], 1)],

@@ -40,6 +40,19 @@ pub fn elements(buf: &[u8]) -> Vec<&[u8]> {
     values(&buf[header..])
 }
 
+/// Puts the messages that one PUBLISH sent to several patterns in an order of their own: Redis walks a hash table.
+pub fn sort_pattern_messages(values: &mut [&[u8]]) {
+    for run in values.chunk_by_mut(|a, b| event_of(a).is_some() && event_of(a) == event_of(b)) {
+        run.sort_unstable();
+    }
+}
+
+/// Channel and text of a message to a pattern.
+fn event_of(message: &[u8]) -> Option<Vec<&[u8]>> {
+    let parts = elements(message);
+    (parts.len() == 4 && parts[0] == b"$8\r\npmessage\r\n").then(|| parts[2..].to_vec())
+}
+
 pub fn is_push(value: &[u8]) -> bool {
     value.starts_with(b">")
 }

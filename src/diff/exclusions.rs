@@ -23,6 +23,7 @@ pub const EXCLUDED: &[(&str, &str)] = &[
     ("lastsave", "the clock of the machine"),
     ("object|idletime", "the clock of the machine"),
     ("object|freq", "a random counter"),
+    ("dump", "holds hash tables in their order"),
     ("info", "figures of the process"),
     ("client|list", "figures of the process"),
     ("client|info", "figures of the process"),

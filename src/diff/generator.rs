@@ -186,10 +186,11 @@ impl Generator {
         let mut first = Step::new(client, argv, Compare::Exactly);
         first.wait_ms = 45;
         // Redis emits `expired` when it comes across the key, so something has to.
-        let look = Step::new(client, vec![b"KEYS".to_vec(), b"*".to_vec()], Compare::AnyOrder);
+        let look = Step::new(client, vec![b"EXISTS".to_vec(), key.clone()], Compare::Exactly);
         if settles {
             first.then = Some(Box::new(look));
         }
-        vec![first]
+        // Queued, it would begin to count when EXEC comes.
+        vec![Step::new(client, vec![b"DISCARD".to_vec()], Compare::Exactly), first]
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::compare::{elements, is_push, same, values};
+use super::compare::{elements, is_push, same, sort_pattern_messages, values};
 use super::exclusions::Compare;
 use super::link::{Link, encode};
 use super::step::{Step, client_name, mark, quote};
@@ -337,19 +337,20 @@ fn agree(pair: &Pair, step: Option<&Step>) -> bool {
     if pair.ours.closed != pair.theirs.closed {
         return false;
     }
-    let Some(step) = step else { return pair.ours.received == pair.theirs.received };
-    if pair.ours.received == pair.theirs.received
-        || same(&pair.ours.received, &pair.theirs.received, step.compare)
-    {
+    let (ours, theirs) = (&pair.ours.received, &pair.theirs.received);
+    if ours == theirs || step.is_some_and(|step| same(ours, theirs, step.compare)) {
         return true;
     }
-    let (ours, theirs) = (values(&pair.ours.received), values(&pair.theirs.received));
-    ours.len() == theirs.len()
-        && ours.iter().zip(&theirs).all(|(ours, theirs)| {
-            ours == theirs
-                || !is_push(theirs)
-                    && (same(ours, theirs, step.compare) || same_transaction(pair, step, ours, theirs))
-        })
+    let (mut ours, mut theirs) = (values(ours), values(theirs));
+    sort_pattern_messages(&mut ours);
+    sort_pattern_messages(&mut theirs);
+    let same_value = |ours: &[u8], theirs: &[u8]| match step {
+        Some(step) if !is_push(theirs) => {
+            same(ours, theirs, step.compare) || same_transaction(pair, step, ours, theirs)
+        }
+        _ => ours == theirs,
+    };
+    ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(ours, theirs)| same_value(ours, theirs))
 }
 
 fn ends_transaction(command: &str, reply: &[u8]) -> bool {

@@ -91,7 +91,7 @@ impl Node {
         self.sessions.mark_dirty(id);
     }
 
-    /// A key changed: if clients wait for it they are looked at once the running command is over.
+    /// A key appeared: if clients wait for it they are looked at once the running command is over.
     pub fn signal_ready(&mut self, db: usize, key: &[u8]) {
         if self.blocking.queues.is_empty() {
             return;

@@ -163,7 +163,7 @@ impl Node {
     fn admit(&mut self, id: SessionId, argv: &[&[u8]]) -> Result<&'static Command, Error> {
         let command =
             table::find(argv, self.config.version).ok_or_else(|| unknown(argv, self.config.version))?;
-        if !command.accepts(argv.len()) {
+        if !command.accepts(argv.len(), self.config.version) {
             return Err(error::wrong_arity(command.name));
         }
         let Some(session) = self.sessions.get(id) else { return Ok(command) };
@@ -272,7 +272,7 @@ impl Node {
     fn admit_from_script(&mut self, argv: &[&[u8]], read_only: bool) -> Result<&'static Command, Error> {
         let command = table::find(argv, self.config.version)
             .ok_or(Error::new("ERR Unknown Redis command called from script"))?;
-        if !command.accepts(argv.len()) {
+        if !command.accepts(argv.len(), self.config.version) {
             return Err(Error::new("ERR Wrong number of args calling Redis command from script"));
         }
         if command.has(NOSCRIPT) {

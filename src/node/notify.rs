@@ -94,12 +94,11 @@ impl Node {
         }
     }
 
-    /// Tells those who watch a key, or wait for it, that it changed.
+    /// Tells those who watch a key that it changed. Those who wait for one to appear are told where it is inserted.
     pub fn signal_modified(&mut self, db: usize, key: &[u8]) {
         if !self.watchers.is_empty() {
             self.break_watches(db, key);
         }
-        self.signal_ready(db, key);
     }
 
     /// Removes a key whose life is over.

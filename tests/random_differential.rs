@@ -1,0 +1,85 @@
+//! Random commands of every family to Redlatch and to the real redis-server, by `redlatch diff`.
+//!
+//! The seed is fixed, so a failure repeats; what it prints can be pasted into `tests/differential/`.
+
+#![allow(clippy::disallowed_methods)]
+
+mod support;
+
+use std::process::{Command, Output};
+
+use support::client::Client;
+use support::server::Server;
+
+fn diff(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_redlatch")).arg("diff").args(args).output().unwrap()
+}
+
+fn compare(release: &str) {
+    let oracle = Server::redis(release, &[]);
+    let output =
+        diff(&["--against", &format!("127.0.0.1:{}", oracle.port), "--commands", "3000", "--seed", "1"]);
+    let (said, why) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{said}{why}");
+    println!("{said}");
+}
+
+#[test]
+fn random_commands_are_answered_as_redis_7_0_does() {
+    compare("7.0");
+}
+
+#[test]
+fn random_commands_are_answered_as_redis_7_4_does() {
+    compare("7.4");
+}
+
+#[test]
+fn a_server_that_cannot_be_compared_is_one_line_and_keeps_its_keys() {
+    let refused = |args: &[&str], said: &str| {
+        let output = diff(args);
+        let why = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{why}");
+        assert!(why.contains(said) && why.lines().count() == 1, "{why}");
+    };
+    refused(&["--against", "127.0.0.1:1"], "cannot connect");
+    refused(&["--against", "nowhere"], "is not HOST:PORT");
+
+    let full = Server::redlatch("7.4", &[]);
+    let mut client = Client::connect(full.port);
+    client.call(&["SET", "k", "v"]);
+    refused(&["--against", &format!("127.0.0.1:{}", full.port)], "holds keys");
+    assert_eq!(client.call(&["GET", "k"]), b"$1\r\nv\r\n");
+
+    let locked = Server::redlatch("7.4", &["--requirepass", "secret"]);
+    refused(&["--against", &format!("127.0.0.1:{}", locked.port)], "NOAUTH");
+}
+
+#[test]
+fn a_difference_is_shrunk_to_a_case() {
+    // 7.0 knows no hash-field expiry, so a server that stands for it differs from one that stands for 7.4.
+    let (old, new) = (Server::redlatch("7.0", &[]), Server::redlatch("7.4", &[]));
+    let address = |server: &Server| format!("127.0.0.1:{}", server.port);
+    let output = diff(&[
+        "--against",
+        &address(&new),
+        "--subject",
+        &address(&old),
+        "--family",
+        "hashes",
+        "--commands",
+        "600",
+    ]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let last_line_of_first_case = said.lines().take_while(|line| !line.is_empty()).last().unwrap_or_default();
+    assert!(last_line_of_first_case.contains(": "), "{said}");
+    assert!(said.contains("unknown command"), "{said}");
+}
+
+#[test]
+fn the_documentation_lists_what_is_not_compared() {
+    let documented = include_str!("../docs/compatibility.md");
+    let lists = redlatch::diff::exclusions::as_markdown();
+    assert!(documented.contains(&lists), "docs/compatibility.md has to contain:\n{lists}");
+}
