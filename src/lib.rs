@@ -1,4 +1,17 @@
 //! Redlatch: a Redis-protocol server in memory, made to test distributed locks.
+//!
+//! Everything behind the socket is a deterministic state machine; the drivers around it carry bytes and time. From the
+//! outside in:
+//!
+//! - [`cli`], [`net`], [`sim`], [`diff`]: the drivers. [`Sim`] is the one for tests in Rust.
+//! - [`world`]: nodes, one clock, one order of events.
+//! - [`node`]: one emulated Redis: sessions, dispatch, blocking, pub/sub, settings.
+//! - [`commands`]: a row and a function for each command.
+//! - [`script`]: the Lua engine.
+//! - [`store`] and [`wheel`]: values and timers.
+//! - [`wire`]: the protocol.
+//!
+//! `docs/design.md` tells why it is built so.
 
 pub mod cli;
 pub mod commands;

@@ -146,6 +146,36 @@ fn a_pause_holds_back_and_then_lets_go_in_order() {
 }
 
 #[test]
+fn the_script_of_a_client_that_left_goes_on_where_it_was() {
+    let mut sim = sim();
+    let (a, b) = (sim.connect(0), sim.connect(0));
+    call(&mut sim, b, "CONFIG SET busy-reply-threshold 2");
+    call(&mut sim, a, "SELECT 3");
+    sim.call(a, &["EVAL", "for i = 1, 2000000 do end redis.call('set', 'k', 'v')", "0"]);
+    sim.disconnect(a);
+    while sim.run_slice(0) {}
+    assert_eq!(call(&mut sim, b, "DBSIZE"), ":0\r\n");
+    call(&mut sim, b, "SELECT 3");
+    assert_eq!(call(&mut sim, b, "GET k"), "$1\r\nv\r\n");
+    assert!(!call(&mut sim, b, "CLIENT LIST").contains("cmd=eval"));
+}
+
+#[test]
+fn a_key_past_its_end_that_still_stands_is_as_good_as_gone() {
+    let mut sim = sim();
+    let a = sim.connect(0);
+    call(&mut sim, a, "SET k v PX 10");
+    call(&mut sim, a, "CLIENT PAUSE 1000 WRITE");
+    sim.advance(20);
+    assert_eq!(call(&mut sim, a, "GET k"), "$-1\r\n");
+    call(&mut sim, a, "CLIENT UNPAUSE");
+    call(&mut sim, a, "SET k w");
+    sim.advance(10_000);
+    assert_eq!(call(&mut sim, a, "GET k"), "$1\r\nw\r\n");
+    assert!(call(&mut sim, a, "INFO keyspace").contains("keys=1,expires=0"));
+}
+
+#[test]
 fn a_client_that_leaves_leaves_nothing() {
     let mut sim = sim();
     let (a, b) = (sim.connect(0), sim.connect(0));

@@ -1,27 +1,7 @@
 //! Replies, and whether two of them are the same.
 
 use super::exclusions::Compare;
-
-/// How many bytes the value at the start of `buf` takes, if it is complete.
-pub fn value_len(buf: &[u8]) -> Option<usize> {
-    let line_end = memchr::memchr(b'\n', buf)? + 1;
-    let number = || std::str::from_utf8(buf.get(1..line_end - 2)?).ok()?.parse::<i64>().ok();
-    match buf[0] {
-        b'$' | b'=' | b'!' => match number()? {
-            len if len < 0 => Some(line_end),
-            len => Some(line_end + len as usize + 2).filter(|end| buf.len() >= *end),
-        },
-        b'*' | b'~' | b'>' | b'%' | b'|' => {
-            let values = number()?.max(0) as usize * if matches!(buf[0], b'%' | b'|') { 2 } else { 1 };
-            let mut at = line_end;
-            for _ in 0..values {
-                at += value_len(buf.get(at..)?)?;
-            }
-            Some(at)
-        }
-        _ => Some(line_end),
-    }
-}
+use crate::wire::client::value_len;
 
 /// The values in `buf`; what is incomplete counts as one.
 pub fn values(mut buf: &[u8]) -> Vec<&[u8]> {

@@ -4,7 +4,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
-use super::compare::value_len;
+use crate::wire::client::{encode, value_len};
 
 /// How long a server may take for an answer that it has to give at once.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -68,16 +68,4 @@ impl Link {
         self.send(&encode(argv));
         self.receive()
     }
-}
-
-/// A request as clients send it.
-pub fn encode(argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
-    let mut bytes = format!("*{}\r\n", argv.len()).into_bytes();
-    for arg in argv {
-        let arg = arg.as_ref();
-        bytes.extend_from_slice(format!("${}\r\n", arg.len()).as_bytes());
-        bytes.extend_from_slice(arg);
-        bytes.extend_from_slice(b"\r\n");
-    }
-    bytes
 }

@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use super::compare::{elements, is_push, same, sort_pattern_messages, values};
 use super::exclusions::Compare;
-use super::link::{Link, encode};
+use super::link::Link;
 use super::step::{Step, client_name, mark, quote};
 use super::target::Target;
+use crate::wire::client::encode;
 
 /// The same connection at both servers.
 struct Pair {

@@ -8,6 +8,7 @@ mod params;
 use crate::error::Error;
 use crate::glob;
 use crate::node::notify::Class;
+use crate::node::session::Session;
 use crate::num;
 use crate::store::Limits;
 use crate::version::Version;
@@ -33,9 +34,9 @@ pub struct Config {
     /// Microseconds; negative: nothing is logged.
     pub slowlog_log_slower_than_us: i64,
     pub slowlog_max_len: usize,
-    /// Bytes of unread output at which a client is closed; 0: no limit.
-    output_limit_normal: u64,
-    output_limit_pubsub: u64,
+    /// Bytes of unread output at which a client is closed, 0 for no limit: normal clients, those that get everything
+    /// (replicas in Redis, MONITOR here), subscribers.
+    output_limits: [u64; 3],
 }
 
 impl Config {
@@ -54,8 +55,7 @@ impl Config {
             busy_reply_threshold_ms: 0,
             slowlog_log_slower_than_us: 0,
             slowlog_max_len: 0,
-            output_limit_normal: 0,
-            output_limit_pubsub: 0,
+            output_limits: [0; 3],
         };
         config.refresh();
         config
@@ -139,9 +139,9 @@ impl Config {
         self.slowlog_log_slower_than_us = int(self, "slowlog-log-slower-than");
         self.slowlog_max_len = int(self, "slowlog-max-len") as usize;
         let limits = self.get("client-output-buffer-limit").unwrap_or_default().to_owned();
-        let limits = params::output_limits(&limits);
-        self.output_limit_normal = limits.first().map_or(0, |class| class.1);
-        self.output_limit_pubsub = limits.get(2).map_or(0, |class| class.1);
+        for (limit, (_, hard, _, _)) in self.output_limits.iter_mut().zip(params::output_limits(&limits)) {
+            *limit = hard;
+        }
     }
 
     /// The sizes at which values change their encoding, as configured.
@@ -167,8 +167,13 @@ impl Config {
     }
 
     /// The bytes of unread output at which a client is closed; 0: no limit.
-    pub fn output_limit(&self, subscriber: bool) -> u64 {
-        if subscriber { self.output_limit_pubsub } else { self.output_limit_normal }
+    pub fn output_limit(&self, session: &Session) -> u64 {
+        let [normal, everything, subscriber] = self.output_limits;
+        match session {
+            _ if session.monitor => everything,
+            _ if session.is_subscriber() => subscriber,
+            _ => normal,
+        }
     }
 }
 

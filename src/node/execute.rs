@@ -313,7 +313,7 @@ impl Node {
     /// Ends a client whose unread output has grown beyond `client-output-buffer-limit`.
     pub(super) fn limit_output(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let limit = self.config.output_limit(session.is_subscriber());
+        let limit = self.config.output_limit(session);
         if limit > 0 && session.out.len() as u64 > limit && !session.closing {
             self.kill_session(id);
             self.stats.output_limit_disconnections += 1;

@@ -119,8 +119,11 @@ impl Node {
         id
     }
 
-    /// A client is gone: nothing of it stays.
+    /// A client is gone: nothing of it stays. Its script, if one runs, goes on to its end before that.
     pub fn close(&mut self, id: SessionId) {
+        if self.scripts.client_left(id) {
+            return;
+        }
         self.drop_subscriptions(id);
         self.unblock(id);
         self.unwatch(id);

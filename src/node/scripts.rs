@@ -45,6 +45,8 @@ struct Running {
     started: Now,
     slices: u64,
     busy: bool,
+    /// The client is gone, and is to be forgotten when the script ends.
+    client_left: bool,
     /// What the client gets, as far as it is known.
     reply: Reply,
     /// Commands of a transaction that come after the script.
@@ -155,6 +157,17 @@ impl Scripts {
         }
     }
 
+    /// A client is gone. True if its script is running.
+    pub fn client_left(&mut self, id: SessionId) -> bool {
+        match &mut self.running {
+            Some(running) if running.client == id => {
+                running.client_left = true;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// The commands of a transaction that come after the script that was suspended among them.
     pub fn run_after(&mut self, queue: VecDeque<OwnedArgs>) {
         if let Some(running) = &mut self.running {
@@ -184,8 +197,16 @@ impl Node {
             Step::Suspended => {
                 let reply = Reply::new(reply.protocol, self.config.version);
                 let (started, after) = (self.store.now, VecDeque::new());
-                self.scripts.running =
-                    Some(Running { client: id, script: call, started, slices: 1, busy: false, reply, after });
+                self.scripts.running = Some(Running {
+                    client: id,
+                    script: call,
+                    started,
+                    slices: 1,
+                    busy: false,
+                    client_left: false,
+                    reply,
+                    after,
+                });
             }
         }
     }
@@ -236,7 +257,7 @@ impl Node {
 
     /// The rest of the transaction runs, if there is one; then the client gets its reply.
     fn script_ended(&mut self, running: Running) {
-        let Running { client: id, script, started, mut reply, after, .. } = running;
+        let Running { client: id, script, started, client_left, mut reply, after, .. } = running;
         self.leave_script(id, script);
         let duration_us = (self.store.now.mono_us - started.mono_us) as i64;
         let blocked = self.sessions.get(id).and_then(|session| session.blocked.as_ref());
@@ -248,10 +269,15 @@ impl Node {
         self.executing = None;
         if let Some(again) = &mut self.scripts.running {
             again.reply = reply;
+            again.client_left = client_left;
             return;
         }
-        self.unblock(id);
-        self.write_reply(id, |out| out.raw(reply.as_bytes()));
+        if client_left {
+            self.close(id);
+        } else {
+            self.unblock(id);
+            self.write_reply(id, |out| out.raw(reply.as_bytes()));
+        }
         self.serve_ready_keys();
     }
 }

@@ -132,7 +132,12 @@ impl Store {
 
     /// Puts a value under a key that does not exist, without an expiry.
     pub fn insert(&mut self, db: usize, key: &[u8], value: Value) -> u32 {
-        let (slot, _) = self.dbs[db].keys.insert(key, Entry::new(value, self.now));
+        let (slot, replaced) = self.dbs[db].keys.insert(key, Entry::new(value, self.now));
+        if let Some(ended) = replaced {
+            // A key past its end that was still standing there.
+            self.timers.cancel(ended.timer);
+            self.dbs[db].volatile -= (ended.expires_at_ms >= 0) as usize;
+        }
         self.rearm(db, slot);
         slot
     }
