@@ -190,7 +190,11 @@ fn client_setinfo(ctx: &mut Ctx) -> Outcome {
     let field = match lower(attribute).as_slice() {
         b"lib-name" => &mut session.lib_name,
         b"lib-ver" => &mut session.lib_ver,
-        _ => return Err(Error::owned([b"ERR Unrecognized option '", error::c_text(attribute), b"'"].concat())),
+        _ => {
+            return Err(Error::owned(
+                [b"ERR Unrecognized option '", error::c_text(attribute), b"'"].concat(),
+            ));
+        }
     };
     if !value.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         let why: &[u8] = b" cannot contain spaces, newlines or special characters.";
