@@ -319,7 +319,7 @@ fn rank(ctx: &mut Ctx, from_first: fn(usize, usize) -> usize) -> Outcome {
     let (key, member) = (ctx.argv[1], ctx.argv[2]);
     let with_score = match &ctx.argv[3..] {
         [] => false,
-        [word] if ctx.version() >= Version::V7_2 => {
+        [word] => {
             if !word.eq_ignore_ascii_case(b"WITHSCORE") {
                 return Err(error::SYNTAX);
             }

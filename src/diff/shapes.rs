@@ -402,7 +402,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("command|docs", "command"),
     ("command|getkeys", "command any..."),
     ("command|getkeysandflags", "command any..."),
-    ("command|info", "command..."),
+    ("command|info", "=command..."),
     ("config|get", "param..."),
     (
         "config|set",
