@@ -12,7 +12,7 @@ use crate::diff;
 ///
 /// All databases of both servers are flushed; servers that hold keys are refused.
 #[derive(Parser, Debug)]
-#[command(name = "redlatch diff", max_term_width = 100)]
+#[command(name = "redlatch diff", bin_name = "redlatch diff", max_term_width = 100)]
 #[command(after_help = "\
 The exit code is 0 without a difference, 1 with one, and 2 if nothing could be compared.
 

@@ -29,7 +29,8 @@ Examples:
   redlatch                                     one server on 127.0.0.1:6379
   redlatch --port 5378 --port 5379 --port 5380 three independent masters, for RedLock
   redlatch --port 0                            a free port; the ready line says which
-  redlatch --redis-version 7.0 redis.conf      as Redis 7.0, with a configuration file")]
+  redlatch --redis-version 7.0 redis.conf      as Redis 7.0, with a configuration file
+  redlatch diff --help                         compare with a real server")]
 struct Cli {
     /// A configuration file in the form of redis.conf.
     #[arg(value_name = "CONFIG_FILE")]
