@@ -8,7 +8,6 @@ use crate::error::{self, Error, Outcome};
 use crate::node::notify::Class;
 use crate::num;
 use crate::store::{Limits, SortedSet};
-use crate::version::Version;
 use crate::wire::{Protocol, Reply};
 
 pub const COMMANDS: &[Command] = &[

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::compare::{elements, is_push, same, sort_pattern_messages, values};
+use super::compare::{elements, is_push, move_pushes_behind, same, sort_pattern_messages, values};
 use super::exclusions::Compare;
 use super::link::{Link, encode};
 use super::step::{Step, client_name, mark, quote};
 use super::target::Target;
+use crate::version::Version;
 
 /// The same connection at both servers.
 struct Pair {
@@ -214,6 +215,7 @@ impl Runner {
         case: &mut Vec<String>,
     ) -> Result<Option<Difference>, Silent> {
         let mut look = 0;
+        let version = self.theirs.version();
         let looks = if self.in_a_hurry { FEW_LOOKS } else { LOOKS };
         let differing = loop {
             self.barrier()?;
@@ -333,7 +335,7 @@ enum Silent {
 }
 
 /// Whether both servers have sent the same to a connection: `step` is what it was asked, if it was.
-fn agree(pair: &Pair, step: Option<&Step>) -> bool {
+fn agree(pair: &Pair, step: Option<&Step>, version: Version) -> bool {
     if pair.ours.closed != pair.theirs.closed {
         return false;
     }
@@ -344,6 +346,10 @@ fn agree(pair: &Pair, step: Option<&Step>) -> bool {
     let (mut ours, mut theirs) = (values(ours), values(theirs));
     sort_pattern_messages(&mut ours);
     sort_pattern_messages(&mut theirs);
+    if version < Version::V7_2 {
+        move_pushes_behind(&mut ours);
+        move_pushes_behind(&mut theirs);
+    }
     let same_value = |ours: &[u8], theirs: &[u8]| match step {
         Some(step) if !is_push(theirs) => {
             same(ours, theirs, step.compare) || same_transaction(pair, step, ours, theirs)
