@@ -223,7 +223,7 @@ impl Runner {
             let differs = |(client, pair): (usize, &Option<Pair>)| {
                 let pair = pair.as_ref()?;
                 let own = client == step.client;
-                ((own || !only_own) && !agree(pair, own.then_some(step))).then_some(client)
+                ((own || !only_own) && !agree(pair, own.then_some(step), version)).then_some(client)
             };
             match self.pairs.iter().enumerate().find_map(differs) {
                 Some(client) if look == looks => break Some(client),
