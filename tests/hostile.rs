@@ -112,6 +112,24 @@ fn a_subscriber_that_does_not_read_is_ended_at_its_limit() {
 }
 
 #[test]
+fn absurd_counts_are_refused() {
+    let server = Server::redlatch("7.4", &[]);
+    let mut client = server.connect();
+    client.call(&["SADD", "set", "a", "b"]);
+    client.call(&["HSET", "hash", "f", &"x".repeat(1_000_000)]);
+    client.call(&["ZADD", "zset", "1", "m"]);
+    for argv in [
+        &["SRANDMEMBER", "set", "-2000000000"][..],
+        &["HRANDFIELD", "hash", "-2000000000"],
+        &["HRANDFIELD", "hash", "-10000000", "WITHVALUES"],
+        &["ZRANDMEMBER", "zset", "-9000000000000000000"],
+    ] {
+        assert_eq!(client.call(argv), b"-ERR value is out of range\r\n", "{argv:?}");
+    }
+    assert_alive(&server);
+}
+
+#[test]
 fn scripts_meet_their_limits_as_errors() {
     let server = Server::redlatch("7.4", &[]);
     let mut client = server.connect();

@@ -408,12 +408,26 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
             true => &["OW", "update"],
             false => spec.flags,
         };
-        keys.extend(positions.unwrap_or_default().into_iter().map(|at| (at, flags)));
+        match positions {
+            Some(positions) => keys.extend(positions.into_iter().map(|at| (at, flags))),
+            None => keys.extend(keys_loosely_counted(spec, call).map(|at| (at, &[] as &[&str]))),
+        }
     }
     if keys.is_empty() && !row.has(NO_MANDATORY_KEYS) {
         return Err(Error::new("ERR Invalid arguments specified for command"));
     }
     Ok(keys)
+}
+
+/// Where the count of keys is no number, Redis reads what it can of it, as C's `atoi` does, and knows no flags then.
+fn keys_loosely_counted(spec: &KeySpec, call: &[&[u8]]) -> std::ops::Range<usize> {
+    let (Begin::Index(begin), Find::Count { first, .. }) = (spec.begin, spec.find) else { return 0..0 };
+    let word = call.get(begin as usize).map_or(&b""[..], |word| word.trim_ascii_start());
+    let word = word.strip_prefix(b"+").unwrap_or(word);
+    let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let count = std::str::from_utf8(&word[..digits]).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0);
+    let first = (begin + first) as usize;
+    if count > call.len().saturating_sub(first) { 0..0 } else { first..first + count }
 }
 
 fn command_help(ctx: &mut Ctx) -> Outcome {

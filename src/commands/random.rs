@@ -1,4 +1,4 @@
-//! What HRANDFIELD and ZRANDMEMBER have in common: how many elements are asked for, and the reply.
+//! What HRANDFIELD, ZRANDMEMBER and SRANDMEMBER have in common: how many elements are asked for, and the reply.
 
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
@@ -6,8 +6,10 @@ use crate::num;
 use crate::store::slab_map::scale;
 use crate::wire::{Protocol, Reply};
 
-/// The most elements that are drawn with repetition; Redis would run out of memory.
-const MAX_DRAWS: u64 = 1 << 31;
+/// The most elements that are drawn with repetition, and the most bytes that they may take. Redis would go on until it
+/// runs out of memory.
+pub(super) const MAX_DRAWS: u64 = 1 << 24;
+pub(super) const MAX_REPLY: usize = 1 << 30;
 
 /// How many elements are asked for (negative: with repetition), and whether with what belongs to them.
 pub struct Request {
@@ -55,6 +57,9 @@ pub fn reply<T>(
     for _ in 0..len {
         let index = picks.next().unwrap_or_else(|| scale(ctx.random(), elements.len()));
         let (name, value) = &elements[index];
+        if ctx.reply.len() > MAX_REPLY {
+            return Err(error::OUT_OF_RANGE);
+        }
         if nested {
             ctx.reply.array(2);
         }

@@ -2,6 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
+use super::random::{MAX_DRAWS, MAX_REPLY};
 use super::scan;
 use crate::error::{self, Outcome};
 use crate::node::notify::Class;
@@ -125,9 +126,6 @@ pub const COMMANDS: &[Command] = &[
         ..Command::of(Group::Set)
     },
 ];
-
-/// More elements than this in one reply are refused.
-const MAX_PICKS: u64 = 1 << 31;
 
 fn sadd(ctx: &mut Ctx) -> Outcome {
     let (key, members) = (ctx.argv[1], &ctx.argv[2..]);
@@ -344,7 +342,7 @@ fn show_repeatedly(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
         ctx.reply.array(0);
         return Ok(());
     }
-    if count > MAX_PICKS {
+    if count > MAX_DRAWS {
         return Err(error::OUT_OF_RANGE);
     }
     ctx.reply.array(count as usize);
@@ -354,6 +352,9 @@ fn show_repeatedly(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
         let set = ctx.entry(slot).and_then(|entry| Set::of(&entry.value));
         let member = set.and_then(|set| set.random(draw)).map(|member| member.to_vec());
         ctx.reply.bulk_or_null(member.as_deref());
+        if ctx.reply.len() > MAX_REPLY {
+            return Err(error::OUT_OF_RANGE);
+        }
     }
     Ok(())
 }

@@ -33,6 +33,12 @@ fn event_of(message: &[u8]) -> Option<Vec<&[u8]>> {
     (parts.len() == 4 && parts[0] == b"$8\r\npmessage\r\n").then(|| parts[2..].to_vec())
 }
 
+/// Puts what a client was told between replies behind them. Before 7.2, each command had a place of its own for the events that
+/// it caused.
+pub fn move_pushes_behind(values: &mut [&[u8]]) {
+    values.sort_by_key(|value| is_push(value));
+}
+
 pub fn is_push(value: &[u8]) -> bool {
     value.starts_with(b">")
 }

@@ -86,6 +86,10 @@ impl Generator {
         if self.pools.once_in(2) {
             say(0, "CONFIG SET notify-keyspace-events KEA", Compare::Exactly);
             say(LISTENER, "PSUBSCRIBE __key*__:*", Compare::Exactly);
+            if resp3 && self.pools.once_in(3) {
+                // In RESP3 the events of a client's own commands come among their replies.
+                say(0, "PSUBSCRIBE __key*__:*", Compare::Exactly);
+            }
         }
         for param in [
             "hash-max-listpack-entries",

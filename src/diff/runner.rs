@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use super::compare::{elements, is_push, same, sort_pattern_messages, values};
+use super::compare::{elements, is_push, move_pushes_behind, same, sort_pattern_messages, values};
 use super::exclusions::Compare;
 use super::link::Link;
 use super::step::{Step, client_name, mark, quote};
 use super::target::Target;
+use crate::version::Version;
 use crate::wire::client::encode;
 
 /// The same connection at both servers.
@@ -215,6 +216,7 @@ impl Runner {
         case: &mut Vec<String>,
     ) -> Result<Option<Difference>, Silent> {
         let mut look = 0;
+        let version = self.theirs.version();
         let looks = if self.in_a_hurry { FEW_LOOKS } else { LOOKS };
         let differing = loop {
             self.barrier()?;
@@ -222,7 +224,7 @@ impl Runner {
             let differs = |(client, pair): (usize, &Option<Pair>)| {
                 let pair = pair.as_ref()?;
                 let own = client == step.client;
-                ((own || !only_own) && !agree(pair, own.then_some(step))).then_some(client)
+                ((own || !only_own) && !agree(pair, own.then_some(step), version)).then_some(client)
             };
             match self.pairs.iter().enumerate().find_map(differs) {
                 Some(client) if look == looks => break Some(client),
@@ -334,7 +336,7 @@ enum Silent {
 }
 
 /// Whether both servers have sent the same to a connection: `step` is what it was asked, if it was.
-fn agree(pair: &Pair, step: Option<&Step>) -> bool {
+fn agree(pair: &Pair, step: Option<&Step>, version: Version) -> bool {
     if pair.ours.closed != pair.theirs.closed {
         return false;
     }
@@ -345,6 +347,10 @@ fn agree(pair: &Pair, step: Option<&Step>) -> bool {
     let (mut ours, mut theirs) = (values(ours), values(theirs));
     sort_pattern_messages(&mut ours);
     sort_pattern_messages(&mut theirs);
+    if version < Version::V7_2 {
+        move_pushes_behind(&mut ours);
+        move_pushes_behind(&mut theirs);
+    }
     let same_value = |ours: &[u8], theirs: &[u8]| match step {
         Some(step) if !is_push(theirs) => {
             same(ours, theirs, step.compare) || same_transaction(pair, step, ours, theirs)
