@@ -5,6 +5,7 @@ use sha1::{Digest, Sha1};
 use crate::node::Config;
 use crate::version::Version;
 use crate::wire::RequestParser;
+use crate::wire::client::{Frame, decode};
 use crate::world::{ClockMode, ConnId, World, WorldOptions};
 
 /// A client of a [`Sim`].
@@ -125,6 +126,27 @@ impl Sim {
         self.outputs.update(client.0.session.number.to_le_bytes());
         self.outputs.update(&bytes);
         bytes
+    }
+
+    /// Takes what was written to a client, as typed replies and messages.
+    ///
+    /// ```
+    /// use redlatch::wire::client::Frame;
+    ///
+    /// let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
+    /// let client = sim.connect(0);
+    /// sim.send(client, &[b"INCR", b"n"]);
+    /// assert_eq!(sim.frames(client), [Frame::Number { data: 1, attributes: None }]);
+    /// ```
+    pub fn frames(&mut self, client: Client) -> Vec<Frame> {
+        let bytes = self.received(client);
+        let mut rest = &bytes[..];
+        let mut frames = Vec::new();
+        while let Some((frame, len)) = decode(rest) {
+            frames.push(frame);
+            rest = &rest[len..];
+        }
+        frames
     }
 
     /// Whether a client waits: blocked, or held back.

@@ -2,6 +2,11 @@
 
 use redis_protocol::{resp2, resp3};
 
+use crate::num;
+
+/// A reply with its type, whichever protocol it came in.
+pub use redis_protocol::resp3::types::OwnedFrame as Frame;
+
 /// A request as clients send it.
 pub fn encode(argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", argv.len()).into_bytes();
@@ -14,12 +19,43 @@ pub fn encode(argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
     bytes
 }
 
-/// How many bytes the reply or message at the start of `buf` takes, in either protocol; `None` while it is not complete
-/// or if it is none.
+/// How many bytes the reply or message at the start of `buf` takes, in either protocol; `None` while it is not complete.
+/// However deep it is nested, this does not recurse.
 pub fn value_len(buf: &[u8]) -> Option<usize> {
-    match resp2::decode::decode_range(buf) {
-        Ok(found) => found.map(|(_, len)| len),
-        Err(_) => resp3::decode::complete::decode_range(buf).ok()?.map(|(_, len)| len),
+    let mut at = 0;
+    let mut missing: u64 = 1;
+    while missing > 0 {
+        let line_end = at + memchr::memchr(b'\n', &buf[at..])? + 1;
+        let number = || num::parse_i64(buf.get(at + 1..line_end - 2)?);
+        missing -= 1;
+        match buf[at] {
+            b'$' | b'=' | b'!' => {
+                let len = number()?;
+                at = if len < 0 { line_end } else { line_end.checked_add(len as usize + 2)? };
+            }
+            b'*' | b'~' | b'>' => {
+                missing += number()?.max(0) as u64;
+                at = line_end;
+            }
+            b'%' => {
+                missing += number()?.max(0) as u64 * 2;
+                at = line_end;
+            }
+            _ => at = line_end,
+        }
+        if at > buf.len() {
+            return None;
+        }
+    }
+    Some(at)
+}
+
+/// Reads the reply or message at the start of `buf`, and how many bytes it takes; `None` while it is not complete or if
+/// it is none.
+pub fn decode(buf: &[u8]) -> Option<(Frame, usize)> {
+    match resp2::decode::decode(buf) {
+        Ok(found) => found.map(|(frame, len)| (frame.into_resp3(), len)),
+        Err(_) => resp3::decode::complete::decode(buf).ok()?,
     }
 }
 
@@ -39,6 +75,21 @@ pub fn elements(buf: &[u8]) -> Vec<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn replies_have_types() {
+        let text = |data: &[u8]| Frame::BlobString { data: data.to_vec(), attributes: None };
+        assert_eq!(decode(b"$1\r\na\r\n"), Some((text(b"a"), 7)));
+        assert_eq!(decode(b"$-1\r\n+rest"), Some((Frame::Null, 5)));
+        assert!(matches!(decode(b"%1\r\n$1\r\na\r\n,1.5\r\n"), Some((Frame::Map { .. }, 17))));
+        assert_eq!(decode(b"*2\r\n:1\r\n"), None);
+    }
+
+    #[test]
+    fn a_deep_reply_is_measured_too() {
+        let deep = "*1\r\n".repeat(1_000_000) + ":1\r\n";
+        assert_eq!(value_len(deep.as_bytes()), Some(deep.len()));
+    }
 
     #[test]
     fn replies_of_both_protocols_are_measured() {
