@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -102,6 +102,31 @@ fn a_unix_socket_serves_and_is_gone_afterwards() {
     assert_eq!(&reply, b"+PONG\r\n");
     server.terminate();
     assert!(!path.exists());
+}
+
+#[test]
+fn a_clock_at_a_rate_ends_leases_sooner() {
+    let server = Server::redlatch("7.4", &["--clock", "1000"]);
+    let mut client = server.connect();
+    client.call(&["SET", "lease", "me", "PX", "30000"]);
+    std::thread::sleep(Duration::from_millis(60));
+    assert_eq!(client.call(&["GET", "lease"]), b"$-1\r\n");
+}
+
+#[test]
+fn a_shell_with_few_file_descriptors_does_not_limit_the_clients() {
+    let mut child = Command::new("sh")
+        .args(["-c", "ulimit -Sn 64; exec \"$0\" --port 0", env!("CARGO_BIN_EXE_redlatch")])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let listening = lines.next().unwrap().unwrap();
+    let port = listening.rsplit(':').next().unwrap().parse().unwrap();
+    let mut clients: Vec<Client> = (0..200).map(|_| Client::connect(port)).collect();
+    clients.iter_mut().for_each(|client| assert_eq!(client.call(&["PING"]), b"+PONG\r\n"));
+    child.kill().unwrap();
+    child.wait().unwrap();
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub fn serve(options: Options) -> ExitCode {
 }
 
 async fn run(options: Options) -> Result<(), String> {
+    let clients: usize = options.nodes.iter().map(|node| node.config.maxclients).sum();
+    raise_file_limit(clients);
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut listeners = Vec::new();
     let mut configs = Vec::new();
@@ -63,6 +65,19 @@ async fn run(options: Options) -> Result<(), String> {
     let server = Server::new(world);
     server.run(listeners, stop.received()).await;
     Ok(())
+}
+
+/// Every client takes a file descriptor, and shells allow few: redis-server raises the limit for itself too.
+fn raise_file_limit(clients: usize) {
+    const OTHERS: u64 = 64;
+    let wanted = clients as u64 + OTHERS;
+    match rlimit::increase_nofile_limit(wanted) {
+        Ok(limit) if limit < wanted => {
+            tracing::info!(limit, wanted, "fewer file descriptors than maxclients asks for")
+        }
+        Ok(_) => {}
+        Err(error) => tracing::warn!(%error, "cannot raise the number of file descriptors"),
+    }
 }
 
 fn cannot_listen(endpoint: &Endpoint, error: &io::Error) -> String {
