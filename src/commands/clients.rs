@@ -178,7 +178,7 @@ fn client_getname(ctx: &mut Ctx) -> Outcome {
 }
 
 fn client_setname(ctx: &mut Ctx) -> Outcome {
-    check_name(ctx.argv[2])?;
+    check_name(ctx.argv[2], ctx.version())?;
     ctx.session()?.name = ctx.argv[2].to_vec();
     ctx.reply.ok();
     Ok(())
@@ -196,7 +196,7 @@ fn client_setinfo(ctx: &mut Ctx) -> Outcome {
             ));
         }
     };
-    if !value.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+    if !error::c_text(value).iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         let why: &[u8] = b" cannot contain spaces, newlines or special characters.";
         return Err(Error::owned([b"ERR ", attribute, why].concat()));
     }

@@ -144,7 +144,7 @@ fn hello(ctx: &mut Ctx) -> Outcome {
             credentials = Some((user, password));
         } else if words.take_with("SETNAME", 1) {
             let text = words.word()?;
-            check_name(text)?;
+            check_name(text, ctx.version())?;
             if at_once {
                 ctx.session()?.name = text.to_vec();
             }
@@ -197,9 +197,10 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// A name for CLIENT LIST has neither blanks nor control characters.
-pub(super) fn check_name(name: &[u8]) -> Outcome {
-    if name.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
+/// A name for CLIENT LIST has neither blanks nor control characters. Since 7.2 nothing behind a NUL is looked at.
+pub(super) fn check_name(name: &[u8], version: Version) -> Outcome {
+    let looked_at = if version >= Version::V7_2 { error::c_text(name) } else { name };
+    if looked_at.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
         Ok(())
     } else {
         Err(Error::new("ERR Client names cannot contain spaces, newlines or special characters."))

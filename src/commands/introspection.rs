@@ -192,7 +192,8 @@ fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.array(10);
     reply.bulk(row.name.as_bytes());
     reply.int(row.arity_in(version) as i64);
-    statuses(reply, flag_names(row.flags));
+    // Redis keeps this one to itself.
+    statuses(reply, flag_names(row.flags & !MAY_REPLICATE));
     let (first, last, step) = legacy_range(row);
     reply.int(first);
     reply.int(last);

@@ -22,6 +22,7 @@ pub const EXCLUDED: &[(&str, &str)] = &[
     ("time", "the clock of the machine"),
     ("lastsave", "the clock of the machine"),
     ("object|idletime", "the clock of the machine"),
+    ("object|refcount", "tells what shares a number inside Redis"),
     ("object|freq", "a random counter"),
     ("dump", "holds hash tables in their order"),
     ("info", "figures of the process"),

@@ -351,15 +351,14 @@ const SHAPES: &[(&str, &str)] = &[
     ("keys", "pattern"),
     ("move", "key db"),
     ("object|encoding", "key"),
-    ("object|refcount", "key"),
     ("pexpire", "key ( ms { NX | XX } | ( -1 | 0 | abc ) { NX | XX | GT | LT } )"),
     ("pexpireat", "key ( atms | past ) { NX | XX | GT | LT }"),
     ("scan", "=0 COUNT 10000 { MATCH pattern | TYPE ( string | hash | list | set | zset | nosuch ) }"),
     (
         "sort",
-        "key { BY ( nosort | pattern | w_* ) | LIMIT int int | GET ( # | pattern | k* ) | ASC | DESC | ALPHA | STORE key }",
+        "key ( BY nosort { GET # | ASC | DESC | ALPHA } | { BY ( k* | w_* ) | LIMIT int int | GET ( # | pattern | k* ) | ASC | DESC | ALPHA | STORE key } )",
     ),
-    ("sort_ro", "key { BY ( nosort | pattern ) | LIMIT int int | GET ( # | pattern ) | ASC | DESC | ALPHA }"),
+    ("sort_ro", "key { BY ( k* | w_* ) | LIMIT int int | GET ( # | pattern ) | ASC | DESC | ALPHA }"),
     // Messages.
     ("psubscribe", "channels..."),
     ("publish", "channel value"),
