@@ -44,6 +44,7 @@ families! {
     keys,
     lists,
     pubsub,
+    scripting,
     server,
     sets,
     sort,

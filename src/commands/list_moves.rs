@@ -1,7 +1,7 @@
 //! Moving elements between lists, popping from the first of several, and the forms of both that wait.
 
 use super::command::*;
-use super::ctx::{Ctx, Origin, Words};
+use super::ctx::{Ctx, Words};
 use super::lists::{pop_range, popped, push_event};
 use crate::error::{self, Error, Outcome};
 use crate::node::notify::Class;
@@ -9,7 +9,6 @@ use crate::node::session::{TimeoutReply, Wait};
 use crate::num;
 use crate::store::List;
 use crate::store::list::End;
-use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -172,7 +171,6 @@ fn move_element(ctx: &mut Ctx, step: Move) -> Outcome {
 }
 
 fn move_or_wait(ctx: &mut Ctx, step: Move, timeout_at: usize) -> Outcome {
-    refuse_old_scripts(ctx)?;
     let timeout_ms = ctx.timeout_ms(timeout_at)?;
     if ctx.edit::<List>(step.from)?.is_some() {
         return move_element(ctx, step);
@@ -194,16 +192,7 @@ fn brpop(ctx: &mut Ctx) -> Outcome {
     pop_or_wait(ctx, End::Tail)
 }
 
-/// Scripts may call these since 7.2.
-fn refuse_old_scripts(ctx: &Ctx) -> Outcome {
-    if ctx.origin == Origin::Script && ctx.version() < Version::V7_2 {
-        return Err(Error::new("ERR This Redis command is not allowed from script"));
-    }
-    Ok(())
-}
-
 fn pop_or_wait(ctx: &mut Ctx, end: End) -> Outcome {
-    refuse_old_scripts(ctx)?;
     let last = ctx.argv.len() - 1;
     let keys = &ctx.argv[1..last];
     let timeout_ms = ctx.timeout_ms(last)?;

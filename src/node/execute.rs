@@ -3,7 +3,8 @@
 use super::session::{Blocked, OwnedArgs, ReplyMode, SessionId, TimeoutReply, Wait};
 use super::{Node, Pause};
 use crate::commands::command::{
-    ADMIN, ALLOW_BUSY, Command, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, SKIP_MONITOR, SKIP_SLOWLOG, WRITE,
+    ADMIN, ALLOW_BUSY, BLOCKING, Command, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, SKIP_MONITOR,
+    SKIP_SLOWLOG, WRITE,
 };
 use crate::commands::ctx::{Ctx, Origin};
 use crate::commands::table;
@@ -275,7 +276,9 @@ impl Node {
         if !command.accepts(argv.len(), self.config.version) {
             return Err(Error::new("ERR Wrong number of args calling Redis command from script"));
         }
-        if command.has(NOSCRIPT) {
+        // Before 7.2 scripts could call none of the commands that wait but those that were new in 7.0.
+        let waits = command.has(BLOCKING) && command.since < "7.0.0";
+        if command.has(NOSCRIPT) || waits && self.config.version < Version::V7_2 {
             return Err(Error::new("ERR This Redis command is not allowed from script"));
         }
         if read_only && command.has(WRITE | MAY_REPLICATE) {
