@@ -45,6 +45,14 @@ struct Cli {
     resp: Option<u8>,
 }
 
+/// Ends the process when the one that started it has ended, in whatever way: its end of the standard input closes.
+pub fn end_with_starter() {
+    std::thread::spawn(|| {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        std::process::exit(0);
+    });
+}
+
 /// Runs the subcommand with its arguments, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {

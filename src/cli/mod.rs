@@ -14,9 +14,16 @@ pub use options::Options;
 /// Runs the program with the arguments of the process.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let mut args: Vec<String> = args.into_iter().collect();
-    if args.get(1).is_some_and(|word| word == "diff") {
-        args.remove(0);
-        return diff::main(args);
+    match args.get(1).map(String::as_str) {
+        Some("diff") => {
+            args.remove(0);
+            return diff::main(args);
+        }
+        Some(crate::diff::SUBJECT) => {
+            args.remove(1);
+            diff::end_with_starter();
+        }
+        _ => {}
     }
     match Options::parse(args) {
         Ok(options) => serve::serve(options),

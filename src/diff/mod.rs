@@ -57,6 +57,9 @@ pub fn family_names() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.name)
 }
 
+/// The word that starts a server of `diff`'s own, which ends with the process that started it.
+pub const SUBJECT: &str = "diff-subject";
+
 /// Commands of a round.
 const ROUND: usize = 300;
 

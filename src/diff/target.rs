@@ -46,8 +46,8 @@ impl Target {
     pub fn spawn(version: Version) -> Result<Target, String> {
         let cannot = |error: std::io::Error| format!("cannot start a server of our own: {error}");
         let mut child = Command::new(std::env::current_exe().map_err(cannot)?)
-            .args(["--port", "0", "--redis-version", &version.to_string()])
-            .stdin(Stdio::null())
+            .args([super::SUBJECT, "--port", "0", "--redis-version", &version.to_string()])
+            .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
             .map_err(cannot)?;
