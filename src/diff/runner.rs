@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::compare::{elements, is_push, move_pushes_behind, same, sort_pattern_messages, values};
-use super::exclusions::Compare;
+use super::exclusions::{self, Compare};
 use super::link::Link;
 use super::step::{Step, client_name, mark, quote};
 use super::target::Target;
@@ -18,6 +18,8 @@ struct Pair {
     waiting: bool,
     /// How the replies of the EXEC to come are compared.
     queued: Vec<Compare>,
+    /// Whether one of them is no single part of that reply.
+    has_unframed: bool,
 }
 
 impl Pair {
@@ -84,7 +86,7 @@ pub struct Runner {
 
 fn open(ours: &Target, theirs: &Target) -> Result<Pair, Fatal> {
     let (ours, theirs) = (Link::open(ours.addr)?, Link::open(theirs.addr)?);
-    Ok(Pair { ours, theirs, waiting: false, queued: Vec::new() })
+    Ok(Pair { ours, theirs, waiting: false, queued: Vec::new(), has_unframed: false })
 }
 
 impl Runner {
@@ -182,7 +184,13 @@ impl Runner {
             None => {
                 let ours = Link::open(self.ours.addr).map_err(|_| Silent::Ours)?;
                 let theirs = Link::open(self.theirs.addr).map_err(|_| Silent::Theirs)?;
-                Ok(slot.insert(Pair { ours, theirs, waiting: false, queued: Vec::new() }))
+                Ok(slot.insert(Pair {
+                    ours,
+                    theirs,
+                    waiting: false,
+                    queued: Vec::new(),
+                    has_unframed: false,
+                }))
             }
         }
     }
@@ -281,8 +289,14 @@ impl Runner {
             extra = extra.saturating_sub(1);
             pair.waiting = values.is_empty();
             match values.last().copied() {
-                Some(b"+QUEUED\r\n") => pair.queued.push(step.compare),
-                Some(reply) if ends_transaction(&step.command(), reply) => pair.queued.clear(),
+                Some(b"+QUEUED\r\n") => {
+                    pair.queued.push(step.compare);
+                    pair.has_unframed |= exclusions::UNFRAMED.contains(&&*step.command());
+                }
+                Some(reply) if ends_transaction(&step.command(), reply) => {
+                    pair.queued.clear();
+                    pair.has_unframed = false;
+                }
                 _ => {}
             }
         } else if values.iter().any(|value| !is_push(value)) {
@@ -343,6 +357,9 @@ fn agree(pair: &Pair, step: Option<&Step>, version: Version) -> bool {
     let (ours, theirs) = (&pair.ours.received, &pair.theirs.received);
     if ours == theirs || step.is_some_and(|step| same(ours, theirs, step.compare)) {
         return true;
+    }
+    if pair.has_unframed && step.is_some_and(|step| step.command() == "EXEC") {
+        return same(ours, theirs, Compare::Kind);
     }
     let (mut ours, mut theirs) = (values(ours), values(theirs));
     sort_pattern_messages(&mut ours);
