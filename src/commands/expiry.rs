@@ -260,7 +260,8 @@ fn ttl_generic(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
                     Base::Epoch => when_ms,
                 };
                 match unit {
-                    Unit::Seconds => (ms + 500) / 1000,
+                    // Without a sign, because the last instant is rounded up too.
+                    Unit::Seconds => ((ms as u64 + 500) / 1000) as i64,
                     Unit::Milliseconds => ms,
                 }
             }

@@ -30,6 +30,7 @@ mod target;
 
 use std::collections::BTreeSet;
 use std::io::Write;
+use std::process::Stdio;
 
 use generator::Generator;
 use runner::{Outcome, Runner};
@@ -73,7 +74,7 @@ pub fn run(options: &Options, out: &mut dyn Write, progress: &mut dyn FnMut(&str
     let version = theirs.version();
     let ours = match &options.subject {
         Some(address) => Target::at(address)?,
-        None => Target::spawn(version)?,
+        None => Target::spawn(version, Stdio::inherit())?,
     };
     let mut families = Vec::new();
     for name in &options.families {

@@ -43,12 +43,13 @@ impl Target {
     }
 
     /// A server of our own, on a free port.
-    pub fn spawn(version: Version) -> Result<Target, String> {
+    pub fn spawn(version: Version, stderr: Stdio) -> Result<Target, String> {
         let cannot = |error: std::io::Error| format!("cannot start a server of our own: {error}");
         let mut child = Command::new(std::env::current_exe().map_err(cannot)?)
             .args([super::SUBJECT, "--port", "0", "--redis-version", &version.to_string()])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(stderr)
             .spawn()
             .map_err(cannot)?;
         let stdout = child.stdout.take().ok_or("a server of our own has no output")?;
@@ -78,7 +79,8 @@ impl Target {
         if self.child.is_none() {
             return Ok(false);
         }
-        *self = Target::spawn(self.version)?;
+        // What a crash had to say has been said by the first one.
+        *self = Target::spawn(self.version, Stdio::null())?;
         Ok(true)
     }
 }
