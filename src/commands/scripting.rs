@@ -1,12 +1,10 @@
 //! Scripts: EVAL and SCRIPT.
 
-use sha1::{Digest, Sha1};
-
 use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 use crate::node::scripts::Sha;
-use crate::script::Script;
+use crate::script::{Script, sha1_hex};
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -160,7 +158,7 @@ fn run_text(ctx: &mut Ctx, read_only: bool) -> Outcome {
     ctx.node.feed_monitors(ctx.id, ctx.db(), ctx.argv, false);
     let keys = key_count(ctx)?;
     let body = ctx.argv[1];
-    let script = ctx.node.scripts.load(body, sha_of(body), true)?;
+    let script = ctx.node.scripts.load(body, sha1_hex(body), true)?;
     run(ctx, &script, keys, read_only)
 }
 
@@ -191,17 +189,6 @@ fn run(ctx: &mut Ctx, script: &Script, keys: usize, read_only: bool) -> Outcome 
     Ok(())
 }
 
-/// The SHA-1 of a script's text, in lower-case hex.
-fn sha_of(body: &[u8]) -> Sha {
-    let mut sha = [0; 40];
-    for (pair, byte) in sha.chunks_exact_mut(2).zip(Sha1::digest(body)) {
-        for (digit, nibble) in pair.iter_mut().zip([byte >> 4, byte & 15]) {
-            *digit = b"0123456789abcdef"[nibble as usize];
-        }
-    }
-    sha
-}
-
 fn parse_sha(text: &[u8]) -> Option<Sha> {
     let mut sha: Sha = text.try_into().ok()?;
     sha.make_ascii_lowercase();
@@ -209,7 +196,7 @@ fn parse_sha(text: &[u8]) -> Option<Sha> {
 }
 
 fn script_load(ctx: &mut Ctx) -> Outcome {
-    let sha = sha_of(ctx.argv[2]);
+    let sha = sha1_hex(ctx.argv[2]);
     ctx.node.scripts.load(ctx.argv[2], sha, false)?;
     ctx.reply.bulk(&sha);
     Ok(())

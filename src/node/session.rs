@@ -160,7 +160,6 @@ pub struct Session {
     pub killed: bool,
     /// Listed among the sessions with output.
     pub(super) dirty: bool,
-    pub commands_processed: u64,
 }
 
 impl Session {
@@ -194,7 +193,6 @@ impl Session {
             closing: false,
             killed: false,
             dirty: false,
-            commands_processed: 0,
         }
     }
 

@@ -18,7 +18,7 @@ mod struct_pack;
 mod vm;
 
 pub use shebang::Flags;
-pub use vm::{MEMORY_LIMIT, SLICE, Script, Step, Vm};
+pub use vm::{MEMORY_LIMIT, SLICE, Script, Step, Vm, sha1_hex};
 
 use crate::wire::reply::Reply;
 

@@ -165,7 +165,7 @@ fn step(signal: Signal) -> Step {
 }
 
 /// SHA-1 in lower-case hex.
-pub(super) fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
+pub fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut hex = [0; 40];
     for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha1::digest(bytes)) {
