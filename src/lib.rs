@@ -19,6 +19,7 @@ pub mod diff;
 pub mod error;
 pub mod glob;
 mod grisu;
+pub mod jar;
 pub mod long_double;
 pub mod net;
 pub mod node;

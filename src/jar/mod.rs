@@ -1,0 +1,90 @@
+//! Scripts out of a jar.
+//!
+//! A Java compiler folds the literals that make up a script into one string constant, and loads it where the script is
+//! used: the text of a script stands whole in its class file, and the method around it tells its name.
+
+use std::io::{Cursor, Read};
+
+use noak::reader::Class;
+use noak::reader::attributes::{Code, RawInstruction};
+use noak::reader::cpool::Item;
+
+/// A Lua script and where its text stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JarScript {
+    /// The class without its package: `RedissonReadLock`, `renewal.LockTask`.
+    pub class: String,
+    pub method: String,
+    /// Counts the scripts of one method, from 0.
+    pub index: usize,
+    pub text: String,
+}
+
+impl JarScript {
+    /// `Class.method`, with the number of the script where a method has several: `RedissonFairLock.tryLockInnerAsync#1`.
+    pub fn name(&self) -> String {
+        let JarScript { class, method, index, .. } = self;
+        if *index == 0 { format!("{class}.{method}") } else { format!("{class}.{method}#{index}") }
+    }
+}
+
+/// All scripts of a jar, in the order of their classes' names and then as they stand there. The error says what is wrong with the
+/// jar; a class that cannot be read is one.
+pub fn scripts(jar: &[u8]) -> Result<Vec<JarScript>, String> {
+    let mut archive =
+        zip::ZipArchive::new(Cursor::new(jar)).map_err(|error| format!("not a jar: {error}"))?;
+    let mut names: Vec<String> =
+        archive.file_names().flatten().map(String::from).filter(|name| is_class(name)).collect();
+    names.sort();
+    let mut scripts = Vec::new();
+    let mut bytes = Vec::new();
+    for name in names {
+        bytes.clear();
+        archive
+            .by_name(&name)
+            .map_err(|error| error.to_string())
+            .and_then(|mut file| file.read_to_end(&mut bytes).map_err(|error| error.to_string()))
+            .map_err(|error| format!("{name}: {error}"))?;
+        if memchr::memmem::find(&bytes, CALL).is_some() {
+            class_scripts(&bytes, &mut scripts).map_err(|error| format!("{name}: {error}"))?;
+        }
+    }
+    Ok(scripts)
+}
+
+/// What every script contains.
+const CALL: &[u8] = b"redis.";
+
+/// The same class may stand in a jar again for newer Java releases.
+fn is_class(name: &str) -> bool {
+    name.ends_with(".class") && !name.starts_with("META-INF/")
+}
+
+fn class_scripts(bytes: &[u8], scripts: &mut Vec<JarScript>) -> Result<(), noak::error::DecodeError> {
+    let class = Class::new(bytes)?;
+    let pool = class.pool();
+    let path = pool.retrieve(class.this_class())?.name.display().to_string();
+    let path = path.strip_prefix("org/redisson/").unwrap_or(&path).replace('/', ".");
+    for method in class.methods() {
+        let method = method?;
+        let Some(code) = method.attributes().find_attribute::<Code>(pool)? else { continue };
+        let name = pool.retrieve(method.name())?.display().to_string();
+        for instruction in code.raw_instructions() {
+            let (RawInstruction::LdC { index } | RawInstruction::LdCW { index }) = instruction?.1 else {
+                continue;
+            };
+            let Item::String(constant) = pool.get(index)? else { continue };
+            let text = pool.retrieve(constant.string)?.display().to_string();
+            if is_script(&text) {
+                let same = |script: &&JarScript| script.class == path && script.method == name;
+                let index = scripts.iter().rev().take_while(same).count();
+                scripts.push(JarScript { class: path.clone(), method: name.clone(), index, text });
+            }
+        }
+    }
+    Ok(())
+}
+
+fn is_script(text: &str) -> bool {
+    text.contains("redis.call") || text.contains("redis.pcall")
+}

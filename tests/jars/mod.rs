@@ -1,0 +1,32 @@
+//! Released jars of Redisson, for the tests that read their scripts. `tests/jars/fetch` gets what is missing.
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Once;
+
+use redlatch::jar::{self, JarScript};
+
+fn folder(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
+}
+
+/// Every release that the tests know.
+pub fn releases() -> Vec<String> {
+    let text = std::fs::read_to_string(folder("tests/jars/releases")).expect("the list of releases");
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Where the jar of a release is.
+pub fn path(release: &str) -> PathBuf {
+    static FETCHED: Once = Once::new();
+    FETCHED.call_once(|| {
+        let status = Command::new(folder("tests/jars/fetch")).status().expect("tests/jars/fetch runs");
+        assert!(status.success(), "tests/jars/fetch: {status}");
+    });
+    folder("target/jars").join(format!("redisson-{release}.jar"))
+}
+
+pub fn scripts(release: &str) -> Vec<JarScript> {
+    let bytes = std::fs::read(path(release)).expect("the jar was fetched");
+    jar::scripts(&bytes).expect("the jar can be read")
+}
