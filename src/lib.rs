@@ -20,6 +20,7 @@ pub mod error;
 pub mod glob;
 mod grisu;
 pub mod jar;
+pub mod locks;
 pub mod long_double;
 pub mod net;
 pub mod node;
