@@ -1,5 +1,10 @@
 //! Redis's glob patterns: `*`, `?`, `[a-z]`, `[^a]`, `\` escapes, over bytes.
 
+/// Whether a pattern says more than its own text.
+pub fn is_pattern(pattern: &[u8]) -> bool {
+    pattern.iter().any(|byte| b"*?[\\".contains(byte))
+}
+
 /// Whether `text` matches `pattern`.
 pub fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
     let mut skip_longer = false;

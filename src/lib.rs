@@ -15,6 +15,7 @@
 
 pub mod cli;
 pub mod commands;
+pub mod control;
 pub mod diff;
 pub mod error;
 pub mod glob;

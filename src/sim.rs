@@ -122,7 +122,8 @@ impl Sim {
 
     /// Takes the bytes that were written to a client.
     pub fn received(&mut self, client: Client) -> Vec<u8> {
-        let bytes = self.world.output(client.0).map(std::mem::take).unwrap_or_default();
+        let mut bytes = Vec::new();
+        self.world.take_output(client.0, &mut bytes);
         self.outputs.update(client.0.session.number.to_le_bytes());
         self.outputs.update(&bytes);
         bytes

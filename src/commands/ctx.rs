@@ -134,7 +134,7 @@ impl<'a> Ctx<'a> {
         let store = &self.node.store;
         let slot = store.dbs[self.db].find(key)?;
         if store.dbs[self.db].entry(slot)?.is_expired(store.now) {
-            if self.node.pause.is_none() {
+            if self.node.may_remove_expired() {
                 self.node.expire_key(self.db, slot);
             }
             return None;
@@ -339,7 +339,10 @@ impl<'a> Ctx<'a> {
                 let deadline_ms = (timeout_ms > 0).then(|| self.now().mono_ms().saturating_add(timeout_ms));
                 self.node.block(self.id, wait, self.argv, keys, deadline_ms, reply);
             }
-            Origin::Exec | Origin::Script => timeout_reply(self.reply, reply),
+            Origin::Exec | Origin::Script => {
+                let acks = self.node.acked_replicas(self.id);
+                timeout_reply(self.reply, reply, acks);
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 use super::ctx::Ctx;
 use crate::error::Outcome;
 use crate::node::Node;
+use crate::node::replication::{Replication, Role};
 use crate::node::session::{Kind, Wait};
 use crate::version::Version;
 
@@ -159,13 +160,35 @@ fn stats(node: &Node) -> String {
 }
 
 fn replication(node: &Node) -> String {
-    format!(
-        "role:master\r\nconnected_slaves:0\r\nmaster_failover_state:no-failover\r\nmaster_replid:{}\r\n\
-         master_replid2:{}\r\nmaster_repl_offset:0\r\nsecond_repl_offset:-1\r\nrepl_backlog_active:0\r\n\
+    let Replication { role, master, replicas, offset, .. } = &node.replication;
+    let mut text = match role {
+        Role::Master => "role:master\r\n".to_owned(),
+        Role::Replica { .. } => {
+            let status = if master.online { "up" } else { "down" };
+            format!(
+                "role:slave\r\nmaster_host:127.0.0.1\r\nmaster_port:{}\r\nmaster_link_status:{status}\r\n\
+                 master_last_io_seconds_ago:0\r\nmaster_sync_in_progress:0\r\nslave_read_repl_offset:{offset}\r\n\
+                 slave_repl_offset:{offset}\r\nslave_priority:100\r\nslave_read_only:1\r\nreplica_announced:1\r\n",
+                master.port,
+            )
+        }
+    };
+    text += &format!("connected_slaves:{}\r\n", replicas.len());
+    for (index, replica) in replicas.iter().enumerate() {
+        let state = if replica.online { "online" } else { "wait_bgsave" };
+        text += &format!(
+            "slave{index}:ip=127.0.0.1,port={},state={state},offset={},lag=0\r\n",
+            replica.port, replica.offset
+        );
+    }
+    text += &format!(
+        "master_failover_state:no-failover\r\nmaster_replid:{}\r\n\
+         master_replid2:{}\r\nmaster_repl_offset:{offset}\r\nsecond_repl_offset:-1\r\nrepl_backlog_active:0\r\n\
          repl_backlog_size:1048576\r\nrepl_backlog_first_byte_offset:0\r\nrepl_backlog_histlen:0\r\n",
         node.replication_id,
         "0".repeat(40),
-    )
+    );
+    text
 }
 
 /// A node has no clock of its own to measure its work by.

@@ -4,6 +4,7 @@ use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 use crate::node::scripts::Sha;
+use crate::num;
 use crate::script::{Script, sha1_hex};
 
 pub const COMMANDS: &[Command] = &[
@@ -185,8 +186,19 @@ fn run(ctx: &mut Ctx, script: &Script, keys: usize, read_only: bool) -> Outcome 
         return Err(Error::new("ERR Can not execute a script with write flag using *_ro command."));
     }
     let (keys, argv) = ctx.argv[3..].split_at(keys);
+    note_skew(ctx, script, argv);
     ctx.node.run_script(ctx.id, script, keys, argv, read_only || flags.no_writes, ctx.reply);
     Ok(())
+}
+
+/// A lock script that is told its client's time shows how far that clock is off.
+fn note_skew(ctx: &mut Ctx, script: &Script, argv: &[&[u8]]) {
+    let Some(place) = script.lock().and_then(|lock| lock.time) else { return };
+    let Some(client_ms) = argv.get(place - 1).and_then(|word| num::parse_i64(word)) else { return };
+    let skew_ms = client_ms.saturating_sub(ctx.now().wall_ms());
+    let Some(session) = ctx.node.sessions.get(ctx.id) else { return };
+    let client = if session.name.is_empty() { session.addr.as_bytes() } else { &session.name };
+    ctx.node.skews.note(client, skew_ms);
 }
 
 fn parse_sha(text: &[u8]) -> Option<Sha> {

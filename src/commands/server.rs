@@ -4,6 +4,8 @@ use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 use crate::node::Request;
+use crate::node::blocking::timeout_reply;
+use crate::node::replication::Role;
 use crate::node::session::{TimeoutReply, Wait};
 use crate::num;
 
@@ -233,6 +235,7 @@ impl crate::node::Node {
     /// Removes all keys of a database; no events tell of it.
     pub fn flush_db(&mut self, db: usize) {
         self.break_watches_of_db(db, None);
+        self.note_all_keys(db);
         self.dirty += self.store.dbs[db].len() as u64;
         self.store.clear(db);
     }
@@ -251,7 +254,10 @@ fn swapdb(ctx: &mut Ctx) -> Outcome {
     if a != b {
         ctx.node.break_watches_of_db(a, Some(b));
         ctx.node.break_watches_of_db(b, Some(a));
+        // Both databases lose keys and gain others.
+        [a, b].into_iter().for_each(|db| ctx.node.note_all_keys(db));
         ctx.node.store.swap(a, b);
+        [a, b].into_iter().for_each(|db| ctx.node.note_all_keys(db));
         ctx.node.signal_db_ready(a);
         ctx.node.signal_db_ready(b);
     }
@@ -261,22 +267,37 @@ fn swapdb(ctx: &mut Ctx) -> Outcome {
 }
 
 fn role(ctx: &mut Ctx) -> Outcome {
-    ctx.reply.array(3);
-    ctx.reply.bulk(b"master");
-    ctx.reply.int(0);
-    ctx.reply.array(0);
+    let replication = &ctx.node.replication;
+    let address = b"127.0.0.1";
+    match replication.role {
+        Role::Master => {
+            ctx.reply.array(3);
+            ctx.reply.bulk(b"master");
+            ctx.reply.int(replication.offset as i64);
+            ctx.reply.array(replication.replicas.len());
+            for peer in &replication.replicas {
+                ctx.reply.array(3);
+                ctx.reply.bulk(address);
+                ctx.reply.bulk(peer.port.as_bytes());
+                ctx.reply.bulk_int(peer.offset as i64);
+            }
+        }
+        Role::Replica { .. } => {
+            ctx.reply.array(5);
+            ctx.reply.bulk(b"slave");
+            ctx.reply.bulk(address);
+            ctx.reply.int(replication.master.port.parse().unwrap_or(0));
+            ctx.reply.bulk(if replication.master.online { b"connected" } else { b"connect" });
+            ctx.reply.int(replication.offset as i64);
+        }
+    }
     Ok(())
 }
 
-/// There are no replicas: none acknowledges.
 fn wait(ctx: &mut Ctx) -> Outcome {
     let replicas = ctx.int(1)?;
     let timeout_ms = wait_timeout_ms(ctx, 2)?;
-    if replicas <= 0 {
-        ctx.reply.int(0);
-    } else {
-        ctx.wait_for(Wait::Replicas, &[], timeout_ms, TimeoutReply::Zero);
-    }
+    wait_for_replicas(ctx, replicas, Wait::Replicas, timeout_ms, TimeoutReply::Acks);
     Ok(())
 }
 
@@ -294,14 +315,17 @@ fn waitaof(ctx: &mut Ctx) -> Outcome {
             "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.",
         ));
     }
-    if replicas == 0 {
-        ctx.reply.array(2);
-        ctx.reply.int(0);
-        ctx.reply.int(0);
-    } else {
-        ctx.wait_for(Wait::AppendOnlyFile, &[], timeout_ms, TimeoutReply::TwoZeros);
-    }
+    wait_for_replicas(ctx, replicas, Wait::AppendOnlyFile, timeout_ms, TimeoutReply::LocalAndAcks);
     Ok(())
+}
+
+/// Answers at once if enough replicas have what the client wrote.
+fn wait_for_replicas(ctx: &mut Ctx, asked: i64, wait: fn(u64) -> Wait, timeout_ms: u64, reply: TimeoutReply) {
+    let acked = ctx.node.acked_replicas(ctx.id);
+    match u64::try_from(asked) {
+        Ok(asked) if acked < asked => ctx.wait_for(wait(asked), &[], timeout_ms, reply),
+        _ => timeout_reply(ctx.reply, reply, acked),
+    }
 }
 
 /// A timeout in whole milliseconds.

@@ -82,7 +82,7 @@ impl Connection {
             if self.flush()? == Fate::Closed {
                 return Ok(());
             }
-            let unread = self.unread(&mut self.server.world.borrow_mut());
+            let unread = self.unread(&self.server.world.borrow());
             let wants_read = unread < UNREAD_LIMIT;
             if self.throttled && wants_read {
                 continue;
@@ -98,8 +98,8 @@ impl Connection {
     }
 
     /// Bytes of output that the socket has not taken yet.
-    fn unread(&self, world: &mut World) -> usize {
-        self.output.len() - self.written + world.output(self.id).map_or(0, |output| output.len())
+    fn unread(&self, world: &World) -> usize {
+        self.output.len() - self.written + world.output_len(self.id)
     }
 
     /// Reads once and runs what is complete. What remains in the socket makes it readable again.
@@ -191,9 +191,7 @@ impl Connection {
                 if self.output.capacity() > KEPT_BUFFER {
                     self.output = Vec::new();
                 }
-                if let Some(output) = world.output(self.id) {
-                    std::mem::swap(output, &mut self.output);
-                }
+                world.take_output(self.id, &mut self.output);
                 if self.output.is_empty() {
                     return Ok(if world.is_closing(self.id) { Fate::Closed } else { Fate::Open });
                 }

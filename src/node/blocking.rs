@@ -148,23 +148,26 @@ impl Node {
     /// A blocked client's time is over.
     pub(super) fn blocked_too_long(&mut self, id: SessionId) {
         if let Some(blocked) = self.unblock(id) {
-            self.write_reply(id, |reply| timeout_reply(reply, blocked.timeout_reply));
+            let acks = self.acked_replicas(id);
+            self.write_reply(id, |reply| timeout_reply(reply, blocked.timeout_reply, acks));
         }
     }
 
     /// CLIENT UNBLOCK: wakes a client that waits for data or replicas. True if it did.
     pub fn unblock_by_command(&mut self, id: SessionId, with_error: bool) -> bool {
         let waits = self.sessions.get(id).and_then(|session| session.blocked.as_ref());
-        if !waits.is_some_and(|blocked| !matches!(blocked.wait, Wait::Postponed | Wait::Script | Wait::Sleep))
-        {
+        let waits_for_data =
+            |wait| !matches!(wait, Wait::Postponed | Wait::Held | Wait::Gate | Wait::Script | Wait::Sleep);
+        if !waits.is_some_and(|blocked| waits_for_data(blocked.wait)) {
             return false;
         }
+        let acks = self.acked_replicas(id);
         let Some(blocked) = self.unblock(id) else { return false };
         self.write_reply(id, |reply| {
             if with_error {
                 reply.error(b"UNBLOCKED client unblocked via CLIENT UNBLOCK");
             } else {
-                timeout_reply(reply, blocked.timeout_reply);
+                timeout_reply(reply, blocked.timeout_reply, acks);
             }
         });
         true
@@ -256,16 +259,17 @@ impl Node {
     }
 }
 
-pub fn timeout_reply(reply: &mut Reply, kind: TimeoutReply) {
+/// Writes what a client gets that waited in vain, or whose WAIT is over with that many replicas.
+pub fn timeout_reply(reply: &mut Reply, kind: TimeoutReply, acks: u64) {
     match kind {
         TimeoutReply::Ok => reply.ok(),
         TimeoutReply::Null => reply.null(),
         TimeoutReply::NullArray => reply.null_array(),
-        TimeoutReply::Zero => reply.int(0),
-        TimeoutReply::TwoZeros => {
+        TimeoutReply::Acks => reply.int(acks as i64),
+        TimeoutReply::LocalAndAcks => {
             reply.array(2);
             reply.int(0);
-            reply.int(0);
+            reply.int(acks as i64);
         }
     }
 }

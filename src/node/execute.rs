@@ -8,6 +8,7 @@ use crate::commands::command::{
 };
 use crate::commands::ctx::{Ctx, Origin};
 use crate::commands::table;
+use crate::control::orders::{Order, Scene, is_order};
 use crate::error::{self, Error, Outcome};
 use crate::version::Version;
 use crate::wire::{Protocol, Reply};
@@ -47,12 +48,13 @@ impl Node {
         if self.scripts.is_running() && !was_running {
             return self.hold_for_script(id, argv, reply, start);
         }
-        self.finish_reply(id, reply);
+        self.finish_reply(id, reply, start);
         self.serve_ready_keys();
     }
 
     /// Gives a reply to its client, and behind it the messages that the client caused for itself.
-    pub(super) fn finish_reply(&mut self, id: SessionId, reply: Reply) {
+    pub(super) fn finish_reply(&mut self, id: SessionId, mut reply: Reply, start: usize) {
+        self.apply_reply_effects(id, &mut reply, start);
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.reply_mode = match session.reply_mode {
             ReplyMode::SkipNext => ReplyMode::Skip,
@@ -88,7 +90,7 @@ impl Node {
         let start = reply.len();
         write(&mut reply);
         self.settle_reply(id, &mut reply, start);
-        self.finish_reply(id, reply);
+        self.finish_reply(id, reply, start);
     }
 
     /// Runs a blocked client's request again. True: it still has to wait.
@@ -115,7 +117,7 @@ impl Node {
             }
         } else {
             self.settle_reply(id, &mut reply, start);
-            self.finish_reply(id, reply);
+            self.finish_reply(id, reply, start);
         }
         waits
     }
@@ -174,6 +176,7 @@ impl Node {
         if session.multi.is_some() && command.has(NO_MULTI) {
             return Err(Error::new("ERR Command not allowed inside a transaction"));
         }
+        self.check_writes(id, command)?;
         if session.protocol() == Protocol::Resp2
             && session.is_subscriber()
             && !FOR_SUBSCRIBERS.contains(&command.name)
@@ -184,6 +187,7 @@ impl Node {
             )
             .into());
         }
+        self.check_availability(command)?;
         if self.scripts.is_busy() && !command.has(ALLOW_BUSY) {
             return Err(error::BUSY);
         }
@@ -258,9 +262,14 @@ impl Node {
         argv: &[&[u8]],
         reply: &mut Reply,
         read_only: bool,
+        wrote: bool,
     ) -> bool {
         let start = reply.len();
-        let admitted = self.admit_from_script(argv, read_only);
+        if is_order(argv.first().copied().unwrap_or_default()) {
+            self.order_from_script(id, argv, reply);
+            return false;
+        }
+        let admitted = self.planned_failure().and_then(|()| self.admit_from_script(argv, read_only, wrote));
         let writes = admitted.as_ref().is_ok_and(|command| command.has(WRITE));
         let outcome = admitted.and_then(|command| self.call(id, command, argv, reply, Origin::Script));
         if let Err(error) = outcome {
@@ -270,7 +279,39 @@ impl Node {
         writes
     }
 
-    fn admit_from_script(&mut self, argv: &[&[u8]], read_only: bool) -> Result<&'static Command, Error> {
+    /// A fault rule may have this call of the script fail.
+    fn planned_failure(&mut self) -> Outcome {
+        match &mut self.fail_subcall {
+            Some((1, _)) => match self.fail_subcall.take() {
+                Some((_, text)) => Err(Error::owned(text)),
+                None => Ok(()),
+            },
+            Some((left, _)) => {
+                *left -= 1;
+                Ok(())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A script gives an order to the world, which obeys when the script has ended.
+    fn order_from_script(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) {
+        let db = self.sessions.get(id).map_or(0, |session| session.db);
+        match Order::parse(argv, &Scene { node: self.index, db, nodes: self.nodes }) {
+            Ok(order) => {
+                self.orders.push(order);
+                reply.status("QUEUED");
+            }
+            Err(error) => reply.error(error.to_string().as_bytes()),
+        }
+    }
+
+    fn admit_from_script(
+        &mut self,
+        argv: &[&[u8]],
+        read_only: bool,
+        wrote: bool,
+    ) -> Result<&'static Command, Error> {
         let command = table::find(argv, self.config.version)
             .ok_or(Error::new("ERR Unknown Redis command called from script"))?;
         if !command.accepts(argv.len(), self.config.version) {
@@ -284,6 +325,7 @@ impl Node {
         if read_only && command.has(WRITE | MAY_REPLICATE) {
             return Err(Error::new("ERR Write commands are not allowed from read-only scripts."));
         }
+        self.check_script_writes(command, wrote)?;
         Ok(command)
     }
 

@@ -7,19 +7,27 @@ pub mod blocking;
 pub mod config;
 mod digest;
 pub mod execute;
+pub mod faults;
 pub mod notify;
 pub mod pubsub;
+pub mod replication;
 pub mod scripts;
 pub mod session;
+pub mod skew;
 pub mod slowlog;
+pub mod states;
 pub mod stats;
 
+use crate::control::Shared;
 use crate::rng::Rng;
 use crate::store::{Now, Store};
 use crate::wire::ProtocolError;
 
 pub use config::Config;
 pub use session::{Session, SessionId, Sessions};
+
+use crate::control::Order;
+use states::State;
 
 /// What a timer of the wheel does when it fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +55,10 @@ pub struct Pause {
 
 /// One emulated Redis.
 pub struct Node {
+    /// Its number in the world.
+    pub index: usize,
+    /// How many nodes the world has.
+    pub nodes: usize,
     pub config: Config,
     pub store: Store,
     pub sessions: Sessions,
@@ -67,17 +79,45 @@ pub struct Node {
     /// Writes so far: INFO's `rdb_changes_since_last_save`.
     pub dirty: u64,
     pub request: Option<Request>,
+    /// The number of the event that is being handled.
+    pub event: u64,
+    /// How far SIM.CLOCK JUMP has moved this node's wall clock from the world's.
+    pub wall_jump_ms: i64,
+    pub replication: replication::Replication,
+    pub states: states::States,
+    /// Requests and timers wait.
+    pub paused: bool,
+    /// Clients whose requests came while the node was paused, in that order.
+    pub inbox: Vec<SessionId>,
+    /// No client is let in.
+    pub stopped: bool,
+    pub control: Shared,
+    /// Whether messages to subscribers have to be shown to `control`.
+    pub stages_pushes: bool,
+    /// The k-th `redis.call` from here on fails with this error.
+    pub fail_subcall: Option<(u32, Vec<u8>)>,
+    pub skews: skew::Skews,
+    /// SIM commands of scripts, to be obeyed when the present event is over.
+    pub orders: Vec<Order>,
     /// 40 hex digits, new with each start.
     pub run_id: String,
     pub replication_id: String,
 }
 
 impl Node {
-    pub fn new(config: Config, mut rng: Rng, now: Now) -> Node {
+    pub fn new(
+        (index, nodes): (usize, usize),
+        config: Config,
+        mut rng: Rng,
+        now: Now,
+        control: Shared,
+    ) -> Node {
         let limits = config.limits();
         let run_id = rng.hex(40);
         let replication_id = rng.hex(40);
         Node {
+            index,
+            nodes,
             store: Store::new(config.databases, now, limits),
             sessions: Sessions::default(),
             pubsub: Default::default(),
@@ -93,6 +133,18 @@ impl Node {
             executing: None,
             dirty: 0,
             request: None,
+            event: 0,
+            wall_jump_ms: 0,
+            replication: Default::default(),
+            states: Default::default(),
+            paused: false,
+            inbox: Vec::new(),
+            stopped: false,
+            control,
+            stages_pushes: false,
+            fail_subcall: None,
+            skews: Default::default(),
+            orders: Vec::new(),
             run_id,
             replication_id,
             config,
@@ -103,7 +155,7 @@ impl Node {
     pub fn open(&mut self, addr: String, laddr: String) -> SessionId {
         let id = self.sessions.open(self.config.version, addr, laddr, self.store.now.mono_us);
         self.stats.connections_received += 1;
-        let refused = self.sessions.len() > self.config.maxclients;
+        let refused = self.sessions.len() > self.config.maxclients || self.states.has(State::MaxClients);
         let needs_password = !self.config.requirepass.is_empty();
         if let Some(session) = self.sessions.get_mut(id) {
             session.authenticated = !needs_password;
@@ -115,6 +167,9 @@ impl Node {
         if refused {
             self.stats.rejected_connections += 1;
             self.sessions.mark_dirty(id);
+        }
+        if self.stopped {
+            self.kill_session(id);
         }
         id
     }
@@ -128,6 +183,7 @@ impl Node {
         self.unblock(id);
         self.unwatch(id);
         self.monitors.retain(|&monitor| monitor != id);
+        self.inbox.retain(|&waiting| waiting != id);
         self.sessions.remove(id);
     }
 
@@ -158,9 +214,35 @@ impl Node {
         }
     }
 
+    /// The world's clock has come to `now`.
+    pub fn set_now(&mut self, now: Now) {
+        self.store.now = Now { wall_offset_ms: now.wall_offset_ms.saturating_add(self.wall_jump_ms), ..now };
+    }
+
+    pub fn is_paused(&self) -> bool {
+        self.paused
+    }
+
+    /// The process ends: all connections but one are lost, and with `wipe` the data is too.
+    pub fn stop(&mut self, wipe: bool, but: Option<SessionId>) {
+        self.stopped = true;
+        let all: Vec<SessionId> = self.sessions.iter().map(|session| session.id).collect();
+        for id in all {
+            if Some(id) != but {
+                self.kill_session(id);
+            }
+        }
+        self.scripts.flush();
+        self.run_id = self.rng.hex(40);
+        if wipe {
+            (0..self.store.dbs.len()).for_each(|db| self.flush_db(db));
+        }
+    }
+
     /// Monotonic time, in ms, before which no timer of this node is due.
     pub fn next_wakeup_ms(&self) -> Option<u64> {
-        if self.scripts.is_running() { None } else { self.store.timers.next_wakeup_ms() }
+        let stands_still = self.scripts.is_running() || self.paused || self.stopped;
+        if stands_still { None } else { self.store.timers.next_wakeup_ms() }
     }
 
     /// Fires the next timer due at `store.now`. False: none is due. While a script runs time stands still for the data.

@@ -1,6 +1,7 @@
 //! Keyspace events, watched keys and the end of keys: what follows a change of data.
 
 use super::Node;
+use super::replication::Role;
 use super::session::Kind;
 use crate::store::Value;
 
@@ -99,6 +100,7 @@ impl Node {
         if !self.watchers.is_empty() {
             self.break_watches(db, key);
         }
+        self.replication.note_key(db, key);
     }
 
     /// Removes a key whose life is over.
@@ -150,7 +152,12 @@ impl Node {
 
     /// Whether expired keys are removed now: not while DEBUG or CLIENT PAUSE hold expiry back.
     pub fn may_expire(&self) -> bool {
-        self.active_expire && self.pause.is_none()
+        self.active_expire && self.may_remove_expired()
+    }
+
+    /// Whether a key past its end is removed when somebody meets it: a replica leaves that to its master.
+    pub fn may_remove_expired(&self) -> bool {
+        self.pause.is_none() && self.replication.role == Role::Master
     }
 
     /// Active expiry goes on: removes what ended while it was held back.

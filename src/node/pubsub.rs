@@ -125,9 +125,10 @@ impl Node {
     /// Sends a message to the subscribers of a channel and of the patterns it matches; returns how many received it.
     pub fn publish(&mut self, kind: Kind, channel: &[u8], message: &[u8]) -> usize {
         let word: &[u8] = if kind == Kind::Shard { b"smessage" } else { b"message" };
+        self.replication.note_message(kind, channel, message);
         let mut receivers: Vec<SessionId> = self.pubsub.subscribers(kind, channel).to_vec();
         for &id in &receivers {
-            self.push_to(id, |out| {
+            self.deliver(id, channel, |out| {
                 out.push(3);
                 out.bulk(word);
                 out.bulk(channel);
@@ -143,7 +144,7 @@ impl Node {
             .collect();
         for (pattern, subscribers) in matching {
             for &id in &subscribers {
-                self.push_to(id, |out| {
+                self.deliver(id, channel, |out| {
                     out.push(4);
                     out.bulk(b"pmessage");
                     out.bulk(&pattern);

@@ -112,6 +112,11 @@ impl Scripts {
         Some(cached.script.clone())
     }
 
+    /// A cached script, which does not count as used.
+    pub fn peek(&self, sha: &Sha) -> Option<&Script> {
+        self.cache.get(sha).map(|cached| &cached.script)
+    }
+
     /// Compiles and caches a script, unless it is cached already.
     pub fn load(&mut self, body: &[u8], sha: Sha, by_eval: bool) -> Result<Script, Error> {
         if let Some(script) = self.find(&sha) {
@@ -291,7 +296,8 @@ struct ScriptHost<'a> {
 
 impl script::Host for ScriptHost<'_> {
     fn call(&mut self, argv: &[&[u8]], reply: &mut Reply) {
-        self.call.wrote |= self.node.call_from_script(self.id, argv, reply, self.call.read_only);
+        let Call { read_only, wrote, .. } = *self.call;
+        self.call.wrote |= self.node.call_from_script(self.id, argv, reply, read_only, wrote);
     }
 
     fn log(&mut self, level: LogLevel, message: &[u8]) {

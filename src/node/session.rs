@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::faults::SessionFaults;
 use crate::version::Version;
 use crate::wheel::TimerId;
 use crate::wire::{Args, Protocol, Reply};
@@ -66,13 +67,17 @@ pub enum Wait {
     List,
     SortedSet,
     /// The number of replicas that WAIT asked for is not reached.
-    Replicas,
+    Replicas(u64),
     /// WAITAOF, likewise.
-    AppendOnlyFile,
+    AppendOnlyFile(u64),
     /// DEBUG SLEEP.
     Sleep,
-    /// The node is paused, or the world holds the request.
+    /// CLIENT PAUSE holds the request back.
     Postponed,
+    /// A gate, a delay or a paused node holds the request.
+    Held,
+    /// A control connection waits for a gate.
+    Gate,
     /// Its own script is still running.
     Script,
 }
@@ -98,9 +103,9 @@ pub enum TimeoutReply {
     Null,
     NullArray,
     /// WAIT: the number of replicas that made it.
-    Zero,
+    Acks,
     /// WAITAOF: that number for this server and for replicas.
-    TwoZeros,
+    LocalAndAcks,
 }
 
 /// How much of the replies a client wants, by CLIENT REPLY.
@@ -158,6 +163,12 @@ pub struct Session {
     pub closing: bool,
     /// The connection ends at once, whatever is still unwritten.
     pub killed: bool,
+    /// What fault rules and gates do to this session.
+    pub(super) faults: Option<Box<SessionFaults>>,
+    /// How much of `out` is in the trace already.
+    pub traced: usize,
+    /// The master's offset behind the last write of this client.
+    pub write_offset: u64,
     /// Listed among the sessions with output.
     pub(super) dirty: bool,
 }
@@ -192,6 +203,9 @@ impl Session {
             own_pushes: Vec::new(),
             closing: false,
             killed: false,
+            faults: None,
+            traced: 0,
+            write_offset: 0,
             dirty: false,
         }
     }

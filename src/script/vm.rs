@@ -8,6 +8,7 @@ use super::bridge::{Loaded, Machine, Setup, Signal};
 use super::random::Random;
 use super::{Flags, Host, api, convert, sandbox, shebang};
 use crate::error::Error;
+use crate::locks::role::{Recognised, recognise};
 use crate::version::Version;
 use crate::wire::reply::Reply;
 
@@ -33,6 +34,7 @@ pub struct Script(Arc<Compiled>);
 #[derive(Debug)]
 struct Compiled {
     sha: [u8; 40],
+    lock: Option<Recognised>,
     flags: Flags,
     chunk: Loaded,
     /// Which state of the `Vm` the chunk belongs to.
@@ -43,6 +45,11 @@ impl Script {
     /// The SHA-1 of the script's body, in lower-case hex.
     pub fn sha(&self) -> &str {
         std::str::from_utf8(&self.0.sha).unwrap_or_default()
+    }
+
+    /// What it does for a lock, if it is one of the known lock scripts.
+    pub fn lock(&self) -> Option<Recognised> {
+        self.0.lock
     }
 
     pub fn flags(&self) -> Flags {
@@ -83,7 +90,13 @@ impl Vm {
         let chunk = self.machine.compile(&body[skip..], c"@user_script").map_err(|message| {
             Error::owned([&b"ERR Error compiling script (new function): "[..], &message].concat())
         })?;
-        Ok(Script(Arc::new(Compiled { sha: sha1_hex(body), flags, chunk, generation: self.generation })))
+        Ok(Script(Arc::new(Compiled {
+            sha: sha1_hex(body),
+            lock: recognise(body),
+            flags,
+            chunk,
+            generation: self.generation,
+        })))
     }
 
     /// Lets go of a compiled script. Nothing may start it any more.

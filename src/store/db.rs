@@ -195,6 +195,14 @@ impl Store {
         }
     }
 
+    /// Arms the timers of all keys anew: the wall clock that they end by was moved.
+    pub fn rearm_all(&mut self) {
+        for db in 0..self.dbs.len() {
+            let slots: Vec<u32> = self.dbs[db].iter().map(|(slot, _, _)| slot).collect();
+            slots.into_iter().for_each(|slot| self.rearm(db, slot));
+        }
+    }
+
     /// The timer of a key has fired and is gone.
     pub fn timer_fired(&mut self, db: usize, slot: u32) {
         if let Some(entry) = self.dbs[db].entry_mut(slot) {

@@ -5,9 +5,19 @@
 //! [`Sim`](crate::Sim)) only carry bytes and time.
 
 pub mod clock;
+mod replication;
+pub mod snapshot;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use sha1::{Digest, Sha1};
 
+use crate::control::orders::run::Register;
+use crate::control::orders::{Answer, Order, Scene, is_order};
+use crate::control::{Control, Shared};
+use crate::error;
 use crate::node::{Config, Node, Request, SessionId};
 use crate::rng::Rng;
 use crate::wire::{ProtocolError, RequestLimits};
@@ -33,11 +43,27 @@ pub struct ConnId {
     pub session: SessionId,
 }
 
+/// Whose timer it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Source {
+    Control,
+    Node(usize),
+}
+
 /// Nodes under one clock.
 pub struct World {
-    nodes: Vec<Node>,
-    clock: Clock,
-    events: u64,
+    pub(crate) nodes: Vec<Node>,
+    pub(crate) clock: Clock,
+    pub(crate) events: u64,
+    pub(crate) seed: u64,
+    /// The driver's time at the last tick, in µs since the world began.
+    pub(crate) elapsed_us: u64,
+    pub(crate) control: Shared,
+    /// Whether requests have to be shown to `control`.
+    stages_requests: bool,
+    pub(crate) snapshots: BTreeMap<String, snapshot::Snapshot>,
+    /// The fenced store of SIM.RUN STORE.
+    pub(crate) registers: BTreeMap<Vec<u8>, Register>,
     sessions: Vec<SessionId>,
 }
 
@@ -45,12 +71,24 @@ impl World {
     pub fn new(options: WorldOptions) -> World {
         let mut rng = Rng::new(options.seed);
         let clock = Clock::new(options.clock, options.wall_start_ms);
-        let nodes = options
-            .nodes
-            .into_iter()
-            .map(|config| Node::new(config, Rng::new(rng.next_u64()), clock.now()))
-            .collect();
-        World { nodes, clock, events: 0, sessions: Vec::new() }
+        let count = options.nodes.len();
+        let streams: Vec<Rng> = (0..count).map(|_| Rng::new(rng.next_u64())).collect();
+        let control = Rc::new(RefCell::new(Control::new(Rng::new(rng.next_u64()))));
+        let nodes = options.nodes.into_iter().zip(streams).enumerate().map(|(index, (config, rng))| {
+            Node::new((index, count), config, rng, clock.now(), control.clone())
+        });
+        World {
+            nodes: nodes.collect(),
+            clock,
+            events: 0,
+            seed: options.seed,
+            elapsed_us: 0,
+            control,
+            stages_requests: false,
+            snapshots: BTreeMap::new(),
+            registers: BTreeMap::new(),
+            sessions: Vec::new(),
+        }
     }
 
     pub fn nodes(&self) -> &[Node] {
@@ -67,11 +105,37 @@ impl World {
     }
 
     /// Gives the next event its number and its time.
-    fn begin(&mut self, node: usize) -> &mut Node {
+    pub(crate) fn begin(&mut self, node: usize) -> &mut Node {
         self.events += 1;
         let node = &mut self.nodes[node];
-        node.store.now = self.clock.now();
+        node.event = self.events;
+        node.set_now(self.clock.now());
         node
+    }
+
+    /// An event is over: what follows from it happens. `writer`: the client whose request it was.
+    fn end(&mut self, node: usize, writer: Option<SessionId>) {
+        self.send_writes(node, writer);
+        while let Some(order) =
+            (!self.nodes[node].orders.is_empty()).then(|| self.nodes[node].orders.remove(0))
+        {
+            if let Err(error) = self.obey(order, None) {
+                tracing::warn!(node, %error, "an order of a script was refused");
+            }
+        }
+        if !self.control.borrow().awaits.is_empty() {
+            self.answer_awaits();
+        }
+    }
+
+    /// Rules, gates or states have changed.
+    pub(crate) fn refresh_stages(&mut self) {
+        let control = self.control.borrow();
+        self.stages_requests = control.stages_requests() || self.nodes.iter().any(|node| node.paused);
+        let pushes = control.stages_pushes();
+        self.nodes.iter_mut().for_each(|node| node.stages_pushes = pushes);
+        // A deaf connection stays so when its rule is gone.
+        self.stages_requests |= control.has_deafened;
     }
 
     // ---- inputs --------------------------------------------------------------------------------------------------
@@ -83,8 +147,33 @@ impl World {
 
     /// A client sends a request. It has to be [ready](Self::is_ready).
     pub fn request(&mut self, conn: ConnId, argv: &[&[u8]]) {
-        if !argv.is_empty() {
+        let Some(name) = argv.first() else { return };
+        if is_order(name) {
+            self.request_order(conn, argv);
+        } else if self.stages_requests {
+            self.begin(conn.node);
+            self.stage_request(conn, argv);
+        } else {
             self.begin(conn.node).execute(conn.session, argv);
+        }
+        self.end(conn.node, Some(conn.session));
+    }
+
+    /// A client sends a SIM command. No rule, gate or state stands in its way, only the password.
+    fn request_order(&mut self, conn: ConnId, argv: &[&[u8]]) {
+        let nodes = self.nodes.len();
+        let node = self.begin(conn.node);
+        let Some(session) = node.sessions.get(conn.session) else { return };
+        if !session.authenticated {
+            return node.write_reply(conn.session, |reply| reply.error(error::NO_AUTH.text()));
+        }
+        let scene = Scene { node: conn.node, db: session.db, nodes };
+        let answer = Order::parse(argv, &scene).and_then(|order| self.obey(order, Some(conn)));
+        match answer {
+            Ok(Answer::Later) => {}
+            Ok(answer) => self.nodes[conn.node].write_reply(conn.session, |reply| answer.write(reply)),
+            Err(error) => self.nodes[conn.node]
+                .write_reply(conn.session, |reply| reply.error(error.to_string().as_bytes())),
         }
     }
 
@@ -96,42 +185,114 @@ impl World {
     /// A client is gone.
     pub fn close(&mut self, conn: ConnId) {
         self.begin(conn.node).close(conn.session);
+        let gates = {
+            let mut control = self.control.borrow_mut();
+            control.gates.forget(conn);
+            control.awaits.retain(|waiting| waiting.conn != conn);
+            control.gates.owned_by(conn)
+        };
+        gates.into_iter().for_each(|gate| self.remove_gate(gate));
+        self.end(conn.node, None);
     }
 
     /// The driver's own clock has come to `elapsed_us` since the world began. Timers fire on the way, each at its
     /// own instant. Without effect on a manual clock.
     pub fn tick(&mut self, elapsed_us: u64) {
+        self.elapsed_us = elapsed_us;
+        if self.next_await_us().is_some_and(|deadline_us| deadline_us <= elapsed_us) {
+            self.answer_awaits();
+        }
         if let Some(target_us) = self.clock.target_us(elapsed_us) {
             self.advance_to(target_us);
         }
     }
 
-    /// Moves a manual clock on; timers fire on the way, each at its own instant. Returns how many did.
+    /// Moves the clock on, and it goes on from there; timers fire on the way, each at its own instant. Returns how many did.
     pub fn advance(&mut self, ms: u64) -> u64 {
-        self.advance_to(self.clock.now().mono_us.saturating_add(ms.saturating_mul(1000)))
+        let fired = self.advance_to(self.clock.now().mono_us.saturating_add(ms.saturating_mul(1000)));
+        self.clock.set_mode(self.clock.mode());
+        fired
     }
 
     fn advance_to(&mut self, target_us: u64) -> u64 {
         let mut fired = 0;
-        while let Some((due_ms, node)) = self.next_timer() {
+        while let Some((due_ms, source)) = self.next_timer() {
             if due_ms > target_us / 1000 {
                 break;
             }
-            self.clock.move_to(due_ms * 1000);
-            self.nodes[node].store.now = self.clock.now();
-            while self.nodes[node].fire_next_timer() {
-                self.events += 1;
-                fired += 1;
+            self.clock.move_to(due_ms.saturating_mul(1000));
+            match source {
+                Source::Control => {
+                    let due = self.control.borrow_mut().pop_due(due_ms);
+                    if let Some(due) = due {
+                        self.due(due);
+                        fired += 1;
+                        (0..self.nodes.len()).for_each(|node| self.end(node, None));
+                    }
+                }
+                Source::Node(node) => {
+                    self.nodes[node].set_now(self.clock.now());
+                    while self.nodes[node].fire_next_timer() {
+                        self.events += 1;
+                        fired += 1;
+                        self.end(node, None);
+                    }
+                }
             }
         }
         self.clock.move_to(target_us);
         fired
     }
 
-    /// When the next timer may be due, and on which node.
-    fn next_timer(&self) -> Option<(u64, usize)> {
-        let timers = self.nodes.iter().enumerate();
-        timers.filter_map(|(index, node)| Some((node.next_wakeup_ms()?, index))).min()
+    /// When the next timer may be due, and whose it is.
+    fn next_timer(&self) -> Option<(u64, Source)> {
+        let control = self.control.borrow().next_due_ms().map(|due_ms| (due_ms, Source::Control));
+        let nodes = self.nodes.iter().enumerate();
+        let timers = nodes.filter_map(|(index, node)| Some((node.next_wakeup_ms()?, Source::Node(index))));
+        timers.chain(control).min()
+    }
+
+    /// When the next timer is due, monotonic.
+    pub(crate) fn next_due_ms(&self) -> Option<u64> {
+        let stands_still = |node: &&Node| node.paused || node.stopped;
+        let nodes = self.nodes.iter().filter(|node| !stands_still(node));
+        let timers = nodes.filter_map(|node| node.store.timers.next_deadline_ms());
+        timers.chain(self.control.borrow().next_due_ms()).min()
+    }
+
+    /// The driver's time at which the first control connection has waited long enough.
+    fn next_await_us(&self) -> Option<u64> {
+        let control = self.control.borrow();
+        control.awaits.iter().filter_map(|waiting| waiting.deadline_us).min()
+    }
+
+    /// Random choices from here on come from another seed.
+    pub(crate) fn reseed(&mut self, seed: u64) {
+        let mut rng = Rng::new(seed);
+        self.seed = seed;
+        self.nodes.iter_mut().for_each(|node| node.rng = Rng::new(rng.next_u64()));
+        self.control.borrow_mut().rng = Rng::new(rng.next_u64());
+    }
+
+    /// No data, rules, gates or states are left; nodes run and are masters; what was held goes on.
+    pub(crate) fn reset(&mut self) {
+        let gates: Vec<u64> = self.control.borrow().gates.iter().map(|gate| gate.id).collect();
+        self.control.borrow_mut().rules.clear();
+        gates.into_iter().for_each(|gate| self.remove_gate(gate));
+        self.registers.clear();
+        for index in 0..self.nodes.len() {
+            self.promote(index);
+            let node = self.begin(index);
+            (node.states, node.paused, node.stopped) = Default::default();
+            node.replication.forced_acks = None;
+            node.wall_jump_ms = 0;
+            node.scripts.flush();
+            (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
+        }
+        for index in 0..self.nodes.len() {
+            self.resume(index);
+        }
+        self.refresh_stages();
     }
 
     /// Lets the script that is running on a node go on for a slice. False: none is running (any more).
@@ -143,6 +304,7 @@ impl World {
             _ => self.clock.now().mono_ms() - started.mono_ms(),
         };
         self.begin(node).resume_script(ran_ms);
+        self.end(node, None);
         self.nodes[node].scripts.is_running()
     }
 
@@ -157,9 +319,16 @@ impl World {
         }
     }
 
-    /// What is to be written to a connection. The driver takes away what it has written.
-    pub fn output(&mut self, conn: ConnId) -> Option<&mut Vec<u8>> {
-        Some(self.nodes[conn.node].sessions.get_mut(conn.session)?.out.buffer_mut())
+    /// Moves what is to be written to a connection behind what `into` holds.
+    pub fn take_output(&mut self, conn: ConnId, into: &mut Vec<u8>) {
+        if let Some(session) = self.nodes[conn.node].sessions.get_mut(conn.session) {
+            session.take_ready(into);
+        }
+    }
+
+    /// How many bytes are to be written to a connection.
+    pub fn output_len(&self, conn: ConnId) -> usize {
+        self.nodes[conn.node].sessions.get(conn.session).map_or(0, |session| session.ready_len())
     }
 
     /// Whether a connection may send its next request: it neither waits nor ends.
@@ -169,7 +338,8 @@ impl World {
 
     /// Whether a connection ends once its output is written.
     pub fn is_closing(&self, conn: ConnId) -> bool {
-        self.nodes[conn.node].sessions.get(conn.session).is_none_or(|session| session.closing)
+        let session = self.nodes[conn.node].sessions.get(conn.session);
+        session.is_none_or(|session| session.closing && !session.withholds())
     }
 
     /// Whether a connection ends at once, written or not.
@@ -188,7 +358,9 @@ impl World {
 
     /// The driver's time, in µs since the world began, before which no timer is due. `None`: nothing to wait for.
     pub fn next_wakeup_us(&self) -> Option<u64> {
-        self.next_timer().and_then(|(due_ms, _)| self.clock.elapsed_us_at(due_ms.saturating_mul(1000)))
+        let timer =
+            self.next_timer().and_then(|(due_ms, _)| self.clock.elapsed_us_at(due_ms.saturating_mul(1000)));
+        timer.into_iter().chain(self.next_await_us()).min()
     }
 
     /// Whether a script is in the middle of its work on a node.

@@ -1,0 +1,132 @@
+//! SIM.KEY: what a node forgets or mistimes without telling anybody.
+
+use super::super::words::{MAX_MS, SimError, Words};
+use super::{Answer, Scene, World};
+use crate::glob;
+use crate::store::rdb;
+
+pub const USAGE: &[&str] = &[
+    "SIM.KEY LOSE <key> [DB <n>] [NODE <n>]",
+    "SIM.KEY TTL <key> <ms | -1> [DB <n>] [NODE <n>]",
+    "SIM.KEY DUMP [<pattern>] [DB <n>] [NODE <n>]",
+    "SIM.KEY DIGEST",
+];
+
+/// A database of a node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Where {
+    pub node: usize,
+    pub db: usize,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum KeyOrder {
+    /// A key is gone: no event, no message, no broken watch. Gives 1 if it was there.
+    Lose { key: Vec<u8>, place: Where },
+    /// A key ends so many ms from now, or never.
+    Ttl { key: Vec<u8>, ttl_ms: Option<u64>, place: Where },
+    /// Keys with their type, TTL in ms (-1: none) and DUMP, sorted.
+    Dump { pattern: Vec<u8>, place: Where },
+    /// The hash over the state of all nodes.
+    Digest,
+}
+
+impl KeyOrder {
+    pub fn parse(words: &mut Words, scene: &Scene) -> Result<KeyOrder, SimError> {
+        Ok(match &words.word("LOSE, TTL, DUMP or DIGEST")?.to_ascii_uppercase()[..] {
+            b"LOSE" => {
+                let key = words.word("a key")?.to_vec();
+                KeyOrder::Lose { key, place: Where::parse(words, scene)? }
+            }
+            b"TTL" => {
+                let key = words.word("a key")?.to_vec();
+                let ttl_ms = u64::try_from(words.int("a TTL in ms", -1, MAX_MS)?).ok();
+                KeyOrder::Ttl { key, ttl_ms, place: Where::parse(words, scene)? }
+            }
+            b"DUMP" => {
+                let pattern = match words.peek() {
+                    Some(word) if !is_place(word) => words.word("a pattern")?.to_vec(),
+                    _ => b"*".to_vec(),
+                };
+                KeyOrder::Dump { pattern, place: Where::parse(words, scene)? }
+            }
+            b"DIGEST" => KeyOrder::Digest,
+            _ => return Err(words.not_known()),
+        })
+    }
+}
+
+fn is_place(word: &[u8]) -> bool {
+    word.eq_ignore_ascii_case(b"DB") || word.eq_ignore_ascii_case(b"NODE")
+}
+
+impl Where {
+    fn parse(words: &mut Words, scene: &Scene) -> Result<Where, SimError> {
+        let mut place = Where { node: scene.node, db: scene.db };
+        while let Some(word) = words.pop() {
+            match &word.to_ascii_uppercase()[..] {
+                b"DB" => place.db = words.int("the number of a database", 0, i64::MAX)? as usize,
+                b"NODE" => place.node = words.int("the number of a node", 0, i64::MAX)? as usize,
+                _ => return Err(words.not_known()),
+            }
+        }
+        Ok(place)
+    }
+}
+
+impl World {
+    pub(super) fn obey_key(&mut self, order: KeyOrder) -> Result<Answer, SimError> {
+        match order {
+            KeyOrder::Lose { key, place } => {
+                let node = self.database(place)?;
+                let Some(slot) = node.store.dbs[place.db].find(&key) else { return Ok(Answer::Int(0)) };
+                node.store.remove(place.db, slot);
+                Ok(Answer::Int(1))
+            }
+            KeyOrder::Ttl { key, ttl_ms, place } => {
+                let node = self.database(place)?;
+                let Some(slot) = node.store.dbs[place.db].find(&key) else { return Ok(Answer::Int(0)) };
+                let end_ms = ttl_ms.map(|ttl_ms| node.store.now.wall_ms().saturating_add(ttl_ms as i64));
+                node.store.set_expiry(place.db, slot, end_ms);
+                Ok(Answer::Int(1))
+            }
+            KeyOrder::Dump { pattern, place } => {
+                let node = self.database(place)?;
+                let now_ms = node.store.now.wall_ms();
+                let version = node.config.version;
+                let mut keys: Vec<_> = node.store.dbs[place.db]
+                    .iter()
+                    .filter(|(_, key, _)| glob::matches(&pattern, key, false))
+                    .map(|(_, key, entry)| {
+                        let ttl_ms = entry.expires_at_ms().map_or(-1, |end_ms| end_ms - now_ms);
+                        (
+                            key.to_vec(),
+                            entry.value.type_name(),
+                            ttl_ms,
+                            rdb::dump(&entry.value, version, true),
+                        )
+                    })
+                    .collect();
+                keys.sort();
+                let rows = keys.into_iter().map(|(key, kind, ttl_ms, dump)| {
+                    vec![Answer::Bytes(key), kind.into(), Answer::Int(ttl_ms), Answer::Bytes(dump)].into()
+                });
+                Ok(rows.collect::<Vec<_>>().into())
+            }
+            KeyOrder::Digest => Ok(self.digest().into()),
+        }
+    }
+
+    fn database(&mut self, place: Where) -> Result<&mut crate::node::Node, SimError> {
+        self.check_node(place.node)?;
+        let node = self.begin(place.node);
+        let databases = node.store.dbs.len();
+        if place.db >= databases {
+            return Err(super::super::words::range(format!(
+                "there is no database {}: there are {databases}",
+                place.db
+            )));
+        }
+        Ok(node)
+    }
+}

@@ -1,0 +1,219 @@
+//! Replication between nodes of one world: a master's writes reach its replicas as the states of the keys they left.
+//!
+//! What one event wrote is one entry, applied as a whole, as Redis wraps a script or a transaction. The world carries
+//! entries over links that are up, down, or some writes behind.
+
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+use super::session::{Kind, SessionId, Wait};
+use super::{Node, blocking};
+use crate::store::Value;
+
+/// What a node is in the replication.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Role {
+    #[default]
+    Master,
+    Replica {
+        of: usize,
+    },
+}
+
+/// The way from a master to a replica.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Link {
+    #[default]
+    Up,
+    /// Nothing arrives.
+    Down,
+    /// The newest so many writes have not arrived yet.
+    Lag(usize),
+}
+
+impl std::fmt::Display for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Link::Up => write!(f, "up"),
+            Link::Down => write!(f, "down"),
+            Link::Lag(writes) => write!(f, "lag {writes}"),
+        }
+    }
+}
+
+/// Something that an event changed, by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Change {
+    Key(usize, Box<[u8]>),
+    Message(Kind, Box<[u8]>, Box<[u8]>),
+}
+
+/// The same with what it has become.
+enum Effect {
+    /// A key with its value and its end (Unix time in ms), or without.
+    Key {
+        db: usize,
+        key: Box<[u8]>,
+        state: Option<(Value, Option<i64>)>,
+    },
+    Message {
+        kind: Kind,
+        channel: Box<[u8]>,
+        message: Box<[u8]>,
+    },
+}
+
+/// The writes of one event.
+pub struct Entry {
+    effects: Vec<Effect>,
+    /// The master's offset behind it.
+    pub offset: u64,
+}
+
+/// Another node as INFO and ROLE show it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Peer {
+    pub port: String,
+    pub offset: u64,
+    pub online: bool,
+}
+
+/// A node's part in the replication.
+#[derive(Default)]
+pub struct Replication {
+    pub role: Role,
+    /// Of a replica: the way from its master, and what is on it.
+    pub link: Link,
+    pub on_the_way: VecDeque<Rc<Entry>>,
+    pub master: Peer,
+    /// Of a master: its replicas.
+    pub replicas: Vec<Peer>,
+    /// How many replicas WAIT counts, whatever there are.
+    pub forced_acks: Option<u64>,
+    /// Bytes written so far, as Redis counts them roughly.
+    pub offset: u64,
+    changes: Vec<Change>,
+}
+
+impl Replication {
+    fn is_recording(&self) -> bool {
+        !self.replicas.is_empty()
+    }
+
+    pub fn note_key(&mut self, db: usize, key: &[u8]) {
+        if self.is_recording() {
+            let change = Change::Key(db, key.into());
+            if !self.changes.contains(&change) {
+                self.changes.push(change);
+            }
+        }
+    }
+
+    pub fn note_message(&mut self, kind: Kind, channel: &[u8], message: &[u8]) {
+        if self.is_recording() {
+            self.changes.push(Change::Message(kind, channel.into(), message.into()));
+        }
+    }
+
+    pub fn has_changes(&self) -> bool {
+        !self.changes.is_empty()
+    }
+}
+
+impl Node {
+    /// All keys of a database may have changed.
+    pub fn note_all_keys(&mut self, db: usize) {
+        if self.replication.is_recording() {
+            let keys: Vec<Box<[u8]>> = self.store.dbs[db].iter().map(|(_, key, _)| key.into()).collect();
+            keys.iter().for_each(|key| self.replication.note_key(db, key));
+        }
+    }
+
+    /// What the present event has written, as an entry for the replicas.
+    pub fn take_entry(&mut self) -> Entry {
+        let changes = std::mem::take(&mut self.replication.changes);
+        self.entry_of(changes)
+    }
+
+    /// All data, as an entry for a replica that begins.
+    pub fn full_entry(&mut self) -> Entry {
+        let dbs = self.store.dbs.iter().enumerate();
+        let keys = dbs.flat_map(|(db, data)| data.iter().map(move |(_, key, _)| Change::Key(db, key.into())));
+        self.entry_of(keys.collect())
+    }
+
+    fn entry_of(&mut self, changes: Vec<Change>) -> Entry {
+        const COMMAND_LEN: usize = 64;
+        let mut len = 0;
+        let effects = changes.into_iter().map(|change| match change {
+            Change::Key(db, key) => {
+                let entry = self.store.dbs[db].find(&key).and_then(|slot| self.store.dbs[db].entry(slot));
+                let state = entry.map(|entry| (entry.value.clone(), entry.expires_at_ms()));
+                len += key.len() + COMMAND_LEN;
+                Effect::Key { db, key, state }
+            }
+            Change::Message(kind, channel, message) => {
+                len += channel.len() + message.len();
+                Effect::Message { kind, channel, message }
+            }
+        });
+        let effects = effects.collect();
+        self.replication.offset += len as u64;
+        Entry { effects, offset: self.replication.offset }
+    }
+
+    /// A replica follows its master by one entry.
+    pub fn apply_entry(&mut self, entry: &Entry) {
+        for effect in &entry.effects {
+            match effect {
+                Effect::Key { db, key, state } => {
+                    if let Some(slot) = self.store.dbs[*db].find(key) {
+                        self.store.remove(*db, slot);
+                    }
+                    if let Some((value, end_ms)) = state {
+                        let slot = self.store.insert(*db, key, value.clone());
+                        self.store.set_expiry(*db, slot, *end_ms);
+                    }
+                    self.signal_modified(*db, key);
+                }
+                Effect::Message { kind, channel, message } => {
+                    self.publish(*kind, channel, message);
+                }
+            }
+        }
+        self.replication.offset = entry.offset;
+    }
+
+    /// How many replicas have all that this client wrote.
+    pub fn acked_replicas(&self, id: SessionId) -> u64 {
+        let wrote = self.sessions.get(id).map_or(0, |session| session.write_offset);
+        let real =
+            || self.replication.replicas.iter().filter(|peer| peer.online && peer.offset >= wrote).count();
+        self.replication.forced_acks.unwrap_or_else(|| real() as u64)
+    }
+
+    /// Answers clients whose WAIT has come true.
+    pub fn answer_waits(&mut self) {
+        let waiting: Vec<SessionId> = (self.sessions.iter())
+            .filter(|session| {
+                let wait = session.blocked.as_ref().map(|blocked| blocked.wait);
+                matches!(wait, Some(Wait::Replicas(_) | Wait::AppendOnlyFile(_)))
+            })
+            .map(|session| session.id)
+            .collect();
+        for id in waiting {
+            let acked = self.acked_replicas(id);
+            let wait = self
+                .sessions
+                .get(id)
+                .and_then(|session| session.blocked.as_ref())
+                .map(|blocked| blocked.wait);
+            if let Some(Wait::Replicas(asked) | Wait::AppendOnlyFile(asked)) = wait
+                && acked >= asked
+                && let Some(blocked) = self.unblock(id)
+            {
+                self.write_reply(id, |reply| blocking::timeout_reply(reply, blocked.timeout_reply, acked));
+            }
+        }
+    }
+}

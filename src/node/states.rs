@@ -1,0 +1,152 @@
+//! States in which a node refuses requests: Redis's own, entered on cue instead of by luck.
+
+use super::{Node, SessionId};
+use crate::commands::command::{ALLOW_BUSY, Command, DENYOOM, LOADING, STALE, WRITE};
+use crate::commands::table;
+use crate::error::{self, Error};
+use crate::node::replication::Role;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// More memory is used than `maxmemory` allows.
+    Oom,
+    /// The dataset is being loaded.
+    Loading,
+    /// Writes are refused as on a replica.
+    ReadOnly,
+    /// A script runs for too long.
+    Busy,
+    /// No more clients are let in.
+    MaxClients,
+    /// A replica without its master, which serves no stale data.
+    MasterDown,
+    /// Fewer replicas than `min-replicas-to-write`.
+    NoReplicas,
+    /// Slots of the cluster are not served.
+    ClusterDown,
+}
+
+pub const STATES: &[(&str, State)] = &[
+    ("OOM", State::Oom),
+    ("LOADING", State::Loading),
+    ("READONLY", State::ReadOnly),
+    ("BUSY", State::Busy),
+    ("MAXCLIENTS", State::MaxClients),
+    ("MASTERDOWN", State::MasterDown),
+    ("NOREPLICAS", State::NoReplicas),
+    ("CLUSTERDOWN", State::ClusterDown),
+];
+
+/// A set of states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct States(u16);
+
+impl States {
+    pub fn set(&mut self, state: State, on: bool) {
+        let bit = 1 << state as u16;
+        self.0 = if on { self.0 | bit } else { self.0 & !bit };
+    }
+
+    pub fn has(self, state: State) -> bool {
+        self.0 & 1 << state as u16 != 0
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl std::fmt::Display for States {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> =
+            STATES.iter().filter(|(_, state)| self.has(*state)).map(|(name, _)| *name).collect();
+        f.write_str(&names.join(" "))
+    }
+}
+
+const OOM: Error = Error::new("OOM command not allowed when used memory > 'maxmemory'.");
+const READ_ONLY: Error = Error::new("READONLY You can't write against a read only replica.");
+const NO_REPLICAS: Error = Error::new("NOREPLICAS Not enough good replicas to write.");
+const MASTER_DOWN: Error =
+    Error::new("MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.");
+const IS_LOADING: Error = Error::new("LOADING Redis is loading the dataset in memory");
+const CLUSTER_DOWN: Error = Error::new("CLUSTERDOWN The cluster is down");
+
+impl Node {
+    /// Whether writes of clients are refused.
+    pub fn is_read_only(&self) -> bool {
+        self.states.has(State::ReadOnly) || self.replication.role != Role::Master
+    }
+
+    /// Whether no request needs to be checked against a state.
+    fn refuses_nothing(&self) -> bool {
+        self.states.is_empty() && self.replication.role == Role::Master
+    }
+
+    /// Why a command may not run, by the checks that Redis makes before it looks at subscriptions.
+    pub(super) fn check_writes(&self, id: SessionId, command: &Command) -> Result<(), Error> {
+        if self.refuses_nothing() {
+            return Ok(());
+        }
+        let has = |flag| command.has(flag) || command.name == "exec" && self.queued_has(id, flag);
+        if self.states.has(State::ClusterDown) && !command.keys.is_empty() {
+            return Err(CLUSTER_DOWN);
+        }
+        if self.states.has(State::Oom) && has(DENYOOM) {
+            return Err(OOM);
+        }
+        if self.states.has(State::NoReplicas) && has(WRITE) {
+            return Err(NO_REPLICAS);
+        }
+        if self.is_read_only() && has(WRITE) {
+            return Err(READ_ONLY);
+        }
+        Ok(())
+    }
+
+    /// The same for the checks that it makes after.
+    pub(super) fn check_availability(&self, command: &Command) -> Result<(), Error> {
+        if self.states.is_empty() {
+            return Ok(());
+        }
+        if self.states.has(State::MasterDown) && !command.has(STALE) {
+            return Err(MASTER_DOWN);
+        }
+        if self.states.has(State::Loading) && !command.has(LOADING) {
+            return Err(IS_LOADING);
+        }
+        if self.states.has(State::Busy) && !command.has(ALLOW_BUSY) {
+            return Err(error::BUSY);
+        }
+        Ok(())
+    }
+
+    /// The same for a command of a script, whose own first write decides.
+    pub(super) fn check_script_writes(&self, command: &Command, wrote: bool) -> Result<(), Error> {
+        if self.refuses_nothing() || !command.has(WRITE) {
+            return Ok(());
+        }
+        if self.is_read_only() {
+            return Err(READ_ONLY);
+        }
+        if wrote {
+            return Ok(());
+        }
+        if self.states.has(State::NoReplicas) {
+            return Err(NO_REPLICAS);
+        }
+        if self.states.has(State::Oom) && command.has(DENYOOM) {
+            return Err(OOM);
+        }
+        Ok(())
+    }
+
+    fn queued_has(&self, id: SessionId, flag: crate::commands::command::Flags) -> bool {
+        let multi = self.sessions.get(id).and_then(|session| session.multi.as_ref());
+        multi.is_some_and(|multi| {
+            multi.commands.iter().any(|queued| {
+                table::find(&queued.args(), self.config.version).is_some_and(|command| command.has(flag))
+            })
+        })
+    }
+}

@@ -1,0 +1,54 @@
+//! The data of all nodes at one moment, to come back to.
+
+use super::World;
+use crate::store::Value;
+
+/// What SIM.RUN SNAPSHOT keeps: keys of all nodes. Connections, subscriptions, rules and the clock are not part of it.
+#[derive(Clone, Default)]
+pub struct Snapshot {
+    keys: Vec<Key>,
+}
+
+#[derive(Clone)]
+struct Key {
+    node: usize,
+    db: usize,
+    name: Box<[u8]>,
+    value: Value,
+    /// ms that it had to live.
+    ttl_ms: Option<i64>,
+}
+
+impl Snapshot {
+    pub fn of(world: &World) -> Snapshot {
+        let mut keys = Vec::new();
+        for (index, node) in world.nodes.iter().enumerate() {
+            let now_ms = world.clock.now().wall_ms() + node.wall_jump_ms;
+            for (db, data) in node.store.dbs.iter().enumerate() {
+                keys.extend(data.iter().map(|(_, name, entry)| Key {
+                    node: index,
+                    db,
+                    name: name.into(),
+                    value: entry.value.clone(),
+                    ttl_ms: entry.expires_at_ms().map(|end_ms| end_ms - now_ms),
+                }));
+            }
+        }
+        Snapshot { keys }
+    }
+
+    /// Replaces the data of all nodes. TTLs go on from where they were.
+    pub fn restore(&self, world: &mut World) {
+        for index in 0..world.nodes.len() {
+            let node = world.begin(index);
+            (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
+        }
+        for key in &self.keys {
+            let node = world.begin(key.node);
+            let slot = node.store.insert(key.db, &key.name, key.value.clone());
+            let end_ms = key.ttl_ms.map(|ttl_ms| node.store.now.wall_ms() + ttl_ms);
+            node.store.set_expiry(key.db, slot, end_ms);
+        }
+        (0..world.nodes.len()).for_each(|node| world.resync_replicas(node));
+    }
+}

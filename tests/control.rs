@@ -1,0 +1,419 @@
+//! The control plane: what Redis leaves to luck, staged by SIM.* commands.
+
+use redlatch::{Client, Sim, SimOptions};
+
+const ACQUIRE: &str = "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then \
+    redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; \
+    return redis.call('pttl', KEYS[1]);";
+
+struct World {
+    sim: Sim,
+    control: Client,
+}
+
+impl World {
+    fn of(nodes: usize) -> World {
+        let mut sim = Sim::new(SimOptions { nodes, ..SimOptions::default() });
+        let control = sim.connect(0);
+        World { sim, control }
+    }
+
+    fn named(&mut self, node: usize, name: &str) -> Client {
+        let client = self.sim.connect(node);
+        assert_eq!(self.call(client, &format!("CLIENT SETNAME {name}")), "+OK\r\n");
+        client
+    }
+
+    fn call(&mut self, client: Client, line: &str) -> String {
+        let words: Vec<&str> = line.split(' ').collect();
+        String::from_utf8(self.sim.call(client, &words)).unwrap()
+    }
+
+    /// A SIM command that is answered at once.
+    fn sim(&mut self, line: &str) -> String {
+        self.call(self.control, &format!("SIM.{line}"))
+    }
+
+    fn acquire(&mut self, client: Client, owner: &str) -> String {
+        String::from_utf8(self.sim.call(client, &["EVAL", ACQUIRE, "1", "lock", "10000", owner])).unwrap()
+    }
+
+    fn received(&mut self, client: Client) -> String {
+        String::from_utf8(self.sim.received(client)).unwrap()
+    }
+}
+
+const TAKEN: &str = "$-1\r\n";
+
+#[test]
+fn a_lost_reply_leaves_the_lock_taken_and_the_connection_silent() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app1");
+    assert_eq!(world.sim("FAULT ADD SCRIPT rlock.acquire NAME app1 NTH 1 DO DROP REPLY"), ":1\r\n");
+    assert_eq!(world.acquire(app, "A"), "");
+    assert_eq!(world.call(app, "PING"), "", "TCP does not lose the middle of a stream");
+    assert!(world.sim("FAULT HITS 1").contains("DROP REPLY"));
+    let again = world.named(0, "app1");
+    assert_eq!(world.acquire(again, "A"), TAKEN);
+    assert_eq!(world.call(again, "HGET lock A"), "$1\r\n2\r\n");
+}
+
+#[test]
+fn a_lost_request_does_nothing() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app1");
+    world.sim("FAULT ADD SCRIPT rlock.* DO DROP REQUEST TIMES 1");
+    assert_eq!(world.acquire(app, "A"), "");
+    assert_eq!(world.sim("FAULT CLEAR"), "+OK\r\n");
+    assert_eq!(world.call(app, "PING"), "", "what follows on the connection is lost too");
+    let other = world.named(0, "app2");
+    assert_eq!(world.call(other, "EXISTS lock"), ":0\r\n");
+}
+
+#[test]
+fn a_request_runs_twice_and_is_answered_once() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app1");
+    world.sim("FAULT ADD OWNER A DO DUP 2 REPLY FIRST");
+    assert_eq!(world.acquire(app, "A"), TAKEN);
+    assert_eq!(world.call(app, "HGET lock A"), "$1\r\n2\r\n");
+    world.sim("FAULT ADD CMD incr DO DUP 3");
+    assert_eq!(world.call(app, "INCR n"), ":3\r\n");
+}
+
+#[test]
+fn errors_before_after_and_inside() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app1");
+    world.sim("FAULT ADD CMD incr DO ERROR LOADING BEFORE TIMES 1");
+    assert_eq!(world.call(app, "INCR n"), "-LOADING\r\n");
+    world.sim("FAULT ADD CMD incr DO ERROR OOM AFTER TIMES 1");
+    assert_eq!(world.call(app, "INCR n"), "-OOM\r\n");
+    assert_eq!(world.call(app, "INCR n"), ":2\r\n");
+    world.sim("FAULT ADD SCRIPT rlock.acquire DO FAIL SUBCALL 3 TIMES 1");
+    let reply = world.acquire(app, "A");
+    assert!(reply.starts_with("-ERR refused by a fault rule script: "), "{reply}");
+    assert_eq!(world.call(app, "PTTL lock"), ":-1\r\n", "the second call was made, the third was not");
+}
+
+#[test]
+fn connections_close_before_after_and_in_the_middle() {
+    let mut world = World::of(1);
+    for (action, received, written) in
+        [("BEFORE", "", 0), ("AFTER", "", 1), ("BYTES 3", "$-1", 1), ("BYTES 100", TAKEN, 1)]
+    {
+        world.sim("RUN RESET");
+        let app = world.named(0, "app1");
+        world.sim(&format!("FAULT ADD SCRIPT rlock.acquire DO CLOSE {action}"));
+        assert_eq!(world.acquire(app, "A"), received, "{action}");
+        assert!(world.sim.is_closed(app), "{action}");
+        let other = world.named(0, "app2");
+        assert_eq!(world.call(other, "EXISTS lock"), format!(":{written}\r\n"), "{action}");
+    }
+}
+
+#[test]
+fn words_are_rewritten_and_replies_made_up() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app1");
+    world.sim("FAULT ADD SCRIPT rlock.acquire DO REWRITE ARGV 1 ADD 5000 TIMES 1");
+    world.sim("FAULT ADD CMD get DO REPLY :7\r\n");
+    world.sim("FAULT ADD CMD set ARG 2 old DO REWRITE ARG 2 SET new");
+    world.acquire(app, "A");
+    assert_eq!(world.call(app, "PTTL lock"), ":15000\r\n");
+    assert_eq!(world.call(app, "GET x"), ":7\r\n");
+    world.call(app, "SET k old");
+    assert_eq!(world.call(app, "GETEX k"), "$3\r\nnew\r\n");
+    world.sim("FAULT ADD CMD evalsha DO FORGET SCRIPTS TIMES 1");
+    let sha = world.call(app, &["SCRIPT", "LOAD", "return", "1"].join(" "));
+    assert!(sha.starts_with("-ERR"), "{sha}");
+    let sha = world.sim.call(app, &["SCRIPT", "LOAD", "return 1"]);
+    let sha = String::from_utf8(sha).unwrap().lines().nth(1).unwrap().to_owned();
+    assert!(world.call(app, &format!("EVALSHA {sha} 0")).starts_with("-NOSCRIPT"));
+}
+
+#[test]
+fn delays_pass_on_the_worlds_clock_and_hold_back_what_follows() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app1");
+    world.sim("FAULT ADD CMD incr NTH 1 DO DELAY REPLY 300");
+    assert_eq!(world.call(app, "INCR n"), "");
+    assert_eq!(world.call(app, "INCR n"), "", "behind the first");
+    assert_eq!(world.sim.advance(299), 0);
+    assert_eq!(world.received(app), "");
+    assert_eq!(world.sim.advance(1), 1);
+    assert_eq!(world.received(app), ":1\r\n:2\r\n");
+    world.sim("FAULT ADD CMD decr DO DELAY REQUEST 50");
+    assert_eq!(world.call(app, "DECR n"), "");
+    let other = world.named(0, "app2");
+    assert_eq!(world.call(other, "GET n"), "$1\r\n2\r\n");
+    world.sim.advance(50);
+    assert_eq!(
+        (world.received(app), world.call(other, "GET n")),
+        (":1\r\n".to_owned(), "$1\r\n1\r\n".to_owned())
+    );
+}
+
+#[test]
+fn messages_are_lost_late_or_twice_for_one_subscriber() {
+    let mut world = World::of(1);
+    let (a, b, publisher) = (world.named(0, "a"), world.named(0, "b"), world.named(0, "c"));
+    world.call(a, "SUBSCRIBE ch");
+    world.call(b, "SUBSCRIBE ch");
+    let message = "*3\r\n$7\r\nmessage\r\n$2\r\nch\r\n$1\r\n0\r\n";
+    world.sim("FAULT ADD NAME a CHANNEL c? DO DROP PUSH TIMES 1");
+    world.sim("FAULT ADD NAME b CHANNEL ch NTH 1 DO DUP PUSH 2");
+    world.sim("FAULT ADD NAME b CHANNEL ch NTH 1 DO DELAY PUSH 10");
+    assert_eq!(world.call(publisher, "PUBLISH ch 0"), ":2\r\n", "the publisher does not notice");
+    assert_eq!((world.received(a), world.received(b)), (String::new(), message.repeat(2)));
+    world.call(publisher, "PUBLISH ch 0");
+    assert_eq!((world.received(a), world.received(b)), (message.to_owned(), String::new()));
+    world.sim.advance(10);
+    assert_eq!(world.received(b), message);
+}
+
+#[test]
+fn gates_hold_and_let_go_in_any_order() {
+    let mut world = World::of(1);
+    let (a, b) = (world.named(0, "a"), world.named(0, "b"));
+    assert_eq!(world.sim("GATE ADD SCRIPT rlock.acquire AT PRE LABEL pause"), ":1\r\n");
+    assert_eq!(world.acquire(a, "A"), "");
+    assert_eq!(world.acquire(b, "B"), "");
+    assert_eq!(world.sim("GATE AWAIT pause COUNT 2"), "*2\r\n$2\r\nt1\r\n$2\r\nt2\r\n");
+    assert_eq!(world.sim("GATE RELEASE pause LAST"), ":2\r\n");
+    assert_eq!((world.received(b), world.received(a)), (TAKEN.to_owned(), ":10000\r\n".to_owned()));
+    assert_eq!(world.sim("GATE DEL pause"), "+OK\r\n");
+    world.sim("GATE ADD CMD get AT POST");
+    world.call(a, "GET x");
+    assert!(world.sim("GATE LIST").contains("POST"));
+    assert_eq!(world.sim("GATE STEP 5"), ":1\r\n");
+    assert_eq!(world.received(a), TAKEN);
+}
+
+#[test]
+fn a_control_connection_waits_at_a_gate_until_something_comes_and_takes_its_gates_along() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app1");
+    world.sim("GATE ADD NAME app1 CMD set AT PRE");
+    assert_eq!(world.sim("GATE AWAIT 1"), "");
+    world.call(app, "SET k v");
+    assert_eq!(world.received(world.control), "*1\r\n$2\r\nt1\r\n");
+    world.sim.disconnect(world.control);
+    assert_eq!(world.received(app), "+OK\r\n", "a gate does not outlive the test that made it");
+    world.control = world.sim.connect(0);
+    world.sim("GATE ADD CMD set AT PRE KEEP");
+    world.sim.disconnect(world.control);
+    assert_eq!(world.call(app, "SET k v"), "", "unless it was asked to");
+}
+
+#[test]
+fn the_clock_advances_jumps_and_tells() {
+    let mut world = World::of(2);
+    let (a, b) = (world.named(0, "a"), world.named(1, "b"));
+    for client in [a, b] {
+        world.call(client, "SET k v PX 1000");
+    }
+    assert!(world.sim("CLOCK TIMERS").contains("key"));
+    // A jump of one wall clock ends nothing by itself; the key is past its end when somebody looks.
+    world.sim("CLOCK JUMP 1001 NODE 1");
+    assert_eq!((world.call(a, "PTTL k"), world.call(b, "PTTL k")), (":1000\r\n".into(), ":-2\r\n".into()));
+    let answer = world.sim("CLOCK ADVANCE 1001");
+    assert!(answer.ends_with(":1\r\n:1\r\n"), "one timer fired and one key ended: {answer}");
+    world.call(a, "SET k v PX 500");
+    assert!(world.sim("CLOCK NEXT").ends_with(":1\r\n:1\r\n"));
+    assert!(world.sim("CLOCK NOW").ends_with("MANUAL\r\n"));
+    assert!(world.sim("CLOCK ADVANCE TO 5").starts_with("-SIMERR STATE it is "));
+}
+
+#[test]
+fn keys_are_lost_and_mistimed_without_a_word() {
+    let mut world = World::of(1);
+    let (a, listener) = (world.named(0, "a"), world.named(0, "l"));
+    world.call(a, "CONFIG SET notify-keyspace-events KEA");
+    world.call(a, "SET k v PX 1000");
+    world.call(listener, "PSUBSCRIBE *");
+    assert_eq!(world.sim("KEY TTL k 5"), ":1\r\n");
+    assert_eq!(world.call(a, "PTTL k"), ":5\r\n");
+    assert_eq!(world.sim("KEY TTL k -1"), ":1\r\n");
+    assert_eq!(world.sim("KEY LOSE k"), ":1\r\n");
+    assert_eq!(world.sim("KEY LOSE k"), ":0\r\n");
+    assert_eq!((world.call(a, "EXISTS k"), world.received(listener)), (":0\r\n".into(), String::new()));
+}
+
+#[test]
+fn states_answer_as_redis_does() {
+    let mut world = World::of(1);
+    let a = world.named(0, "a");
+    world.call(a, "SET k v");
+    for (state, command, reply) in [
+        ("OOM", "SET k w", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"),
+        ("OOM", "DEL x", ":0\r\n"),
+        ("LOADING", "GET k", "-LOADING Redis is loading the dataset in memory\r\n"),
+        ("LOADING", "PING", "-LOADING Redis is loading the dataset in memory\r\n"),
+        ("READONLY", "SET k w", "-READONLY You can't write against a read only replica.\r\n"),
+        ("READONLY", "GET k", "$1\r\nv\r\n"),
+        ("NOREPLICAS", "SET k w", "-NOREPLICAS Not enough good replicas to write.\r\n"),
+        ("CLUSTERDOWN", "GET k", "-CLUSTERDOWN The cluster is down\r\n"),
+    ] {
+        assert_eq!(world.sim(&format!("NODE STATE 0 {state} ON")), "+OK\r\n");
+        assert_eq!(world.call(a, command), reply, "{state}");
+        world.sim(&format!("NODE STATE 0 {state} OFF"));
+    }
+    world.sim("NODE STATE 0 BUSY ON");
+    assert!(world.call(a, "GET k").starts_with("-BUSY Redis is busy running a script."));
+    world.sim("NODE STATE 0 BUSY OFF");
+    // Unlocking fails at its first write, renewing does not: PEXPIRE needs no memory.
+    world.sim("NODE STATE 0 OOM ON");
+    assert!(
+        world
+            .acquire(a, "A")
+            .starts_with("-OOM command not allowed when used memory > 'maxmemory'. script: ")
+    );
+    world.sim("NODE STATE 0 MAXCLIENTS ON");
+    let refused = world.sim.connect(0);
+    assert_eq!(world.received(refused), "-ERR max number of clients reached\r\n");
+}
+
+#[test]
+fn a_paused_node_answers_later_a_stopped_one_not_at_all() {
+    let mut world = World::of(2);
+    let (a, b) = (world.named(0, "a"), world.named(1, "b"));
+    world.sim("NODE PAUSE 1");
+    world.call(a, "SET k v PX 10");
+    assert_eq!(world.call(b, "SET k v PX 10"), "");
+    world.sim.advance(100);
+    world.sim("NODE RESUME 1");
+    assert_eq!(world.received(b), "+OK\r\n");
+    assert_eq!((world.call(a, "EXISTS k"), world.call(b, "EXISTS k")), (":0\r\n".into(), ":1\r\n".into()));
+    world.sim("NODE STOP 1 WIPE");
+    assert!(world.sim.is_closed(b));
+    let refused = world.sim.connect(1);
+    assert!(world.sim.is_closed(refused));
+    world.sim("NODE START 1 AFTER 500");
+    world.sim.advance(500);
+    let again = world.named(1, "b");
+    assert_eq!(world.call(again, "EXISTS k"), ":0\r\n");
+}
+
+#[test]
+fn a_lock_that_never_reached_the_replica_is_given_away_after_failover() {
+    let mut world = World::of(2);
+    let (master, replica) = (world.named(0, "a"), world.named(1, "b"));
+    world.sim("NODE REPLICATE 1 OF 0");
+    world.call(master, "SET warm up");
+    assert_eq!(world.call(replica, "GET warm"), "$2\r\nup\r\n");
+    assert_eq!(world.call(master, "WAIT 1 100"), ":1\r\n");
+    assert!(world.call(replica, "ROLE").starts_with("*5\r\n$5\r\nslave\r\n"));
+    assert!(world.call(replica, "SET x y").starts_with("-READONLY "));
+    world.sim("NODE LINK 1 DOWN");
+    assert_eq!(world.acquire(master, "A"), TAKEN);
+    assert_eq!(world.call(master, "WAIT 1 100"), "", "the write is not on any replica");
+    world.sim.advance(100);
+    assert_eq!(world.received(master), ":0\r\n");
+    world.sim("NODE STOP 0");
+    world.sim("NODE PROMOTE 1");
+    assert_eq!(world.acquire(replica, "B"), TAKEN, "the same lock again");
+    assert!(world.call(replica, "INFO replication").contains("role:master"));
+}
+
+#[test]
+fn a_link_lags_and_wait_counts_what_it_is_told() {
+    let mut world = World::of(3);
+    let master = world.named(0, "a");
+    let replica = world.named(1, "b");
+    world.sim("NODE REPLICATE 1 OF 0");
+    world.sim("NODE REPLICATE 2 OF 0");
+    world.sim("NODE LINK 1 LAG 1");
+    world.call(master, "SET k 1");
+    assert_eq!(
+        (world.call(replica, "EXISTS k"), world.call(master, "WAIT 1 0")),
+        (":0\r\n".into(), ":1\r\n".into())
+    );
+    world.call(master, "SET k 2");
+    assert_eq!(world.call(replica, "GET k"), "$1\r\n1\r\n");
+    assert_eq!(world.call(master, "WAIT 2 0"), "");
+    world.sim("NODE LINK 1 UP");
+    assert_eq!(world.received(master), ":2\r\n");
+    world.sim("NODE ACK 0 0");
+    assert_eq!(world.call(master, "WAIT 1 5"), "");
+    world.sim.advance(5);
+    assert_eq!(world.received(master), ":0\r\n");
+    // Keys of the replica end with the master's.
+    world.call(master, "SET short v PX 10");
+    world.sim.advance(11);
+    assert_eq!(world.call(replica, "EXISTS short"), ":0\r\n");
+}
+
+#[test]
+fn snapshots_bring_data_back_with_the_time_it_had_to_live() {
+    let mut world = World::of(1);
+    let a = world.named(0, "a");
+    world.acquire(a, "A");
+    world.sim("RUN SNAPSHOT held");
+    world.sim.advance(20_000);
+    assert_eq!(world.call(a, "EXISTS lock"), ":0\r\n");
+    world.sim("RUN RESTORE held");
+    assert_eq!(
+        (world.call(a, "HGET lock A"), world.call(a, "PTTL lock")),
+        ("$1\r\n1\r\n".into(), ":10000\r\n".into())
+    );
+}
+
+#[test]
+fn a_fenced_store_refuses_a_stale_token() {
+    let mut world = World::of(1);
+    assert_eq!(world.sim("RUN STORE WRITE doc v2 TOKEN 34"), ":1\r\n");
+    assert_eq!(world.sim("RUN STORE WRITE doc v1 TOKEN 33"), ":0\r\n");
+    assert_eq!(world.sim("RUN STORE WRITE doc v3 TOKEN 34 MODE GT"), ":0\r\n");
+    assert_eq!(world.sim("RUN STORE READ doc"), "*2\r\n$2\r\nv2\r\n:34\r\n");
+}
+
+#[test]
+fn scripts_give_orders_that_are_obeyed_when_they_have_ended() {
+    let mut world = World::of(1);
+    let a = world.named(0, "a");
+    let script = "redis.call('SIM.KEY', 'LOSE', 'k'); return redis.call('exists', 'k')";
+    world.call(a, "SET k v");
+    assert_eq!(world.sim.call(a, &["EVAL", script, "0"]), b":1\r\n");
+    assert_eq!(world.call(a, "EXISTS k"), ":0\r\n");
+    let reply = world.sim.call(a, &["EVAL", "return redis.call('SIM.KEY', 'LOOSE', 'k')", "0"]);
+    assert!(String::from_utf8_lossy(&reply).contains("SIMERR SYNTAX \"LOOSE\" is not known here"));
+}
+
+#[test]
+fn mistakes_are_named() {
+    let mut world = World::of(1);
+    for (line, error) in [
+        ("FOO", "UNKNOWN there is no command \"SIM.FOO\": SIM.HELP lists them"),
+        ("CLOCK", "SYNTAX NOW, MODE, ADVANCE, TO, NEXT, JUMP, TIMERS or SKEW is missing at the beginning"),
+        ("CLOCK ADVANCE x", "SYNTAX \"x\" is not a whole number for the time to advance by, in ms"),
+        (
+            "CLOCK ADVANCE -1",
+            "RANGE the time to advance by, in ms is -1, and has to be between 0 and 31622400000000",
+        ),
+        ("CLOCK NOW now", "SYNTAX \"now\" is not expected after \"NOW\""),
+        (
+            "FAULT ADD CMD nosuch DO DROP REPLY",
+            "UNKNOWN there is no command \"nosuch\": this could never match",
+        ),
+        (
+            "FAULT ADD SCRIPT rlok.* DO DROP REPLY",
+            "UNKNOWN no script has the role \"rlok.*\": this could never match",
+        ),
+        (
+            "FAULT ADD CMD get DO DROP PUSH",
+            "SYNTAX CMD get says nothing about messages: this could never match",
+        ),
+        ("FAULT ADD CMD get DROP REPLY", "SYNTAX \"DROP\" is not known here"),
+        ("FAULT ADD CMD get DO DROP", "SYNTAX what to drop is missing after \"DROP\""),
+        ("FAULT ADD NODE 3 DO DROP REPLY", "RANGE there is no node 3: they are numbered from 0 to 0"),
+        ("FAULT HITS 9", "UNKNOWN there is no rule \"9\""),
+        ("GATE RELEASE t9", "UNKNOWN there is no ticket t9"),
+        ("GATE ADD AT SIDE", "SYNTAX \"SIDE\" is not a place: PRE, POST, PUSH"),
+        ("NODE PAUSE 4", "RANGE there is no node 4: they are numbered from 0 to 0"),
+        ("NODE REPLICATE 0 OF 0", "STATE node 0 cannot follow node 0: it would follow itself"),
+        ("RUN RESTORE x", "UNKNOWN there is no snapshot \"x\""),
+    ] {
+        assert_eq!(world.sim(line), format!("-SIMERR {error}\r\n"), "{line}");
+    }
+}
