@@ -30,6 +30,7 @@ pub mod rng;
 pub mod script;
 pub mod sim;
 pub mod store;
+pub mod trace;
 pub mod version;
 pub mod wheel;
 pub mod wire;

@@ -165,6 +165,28 @@ impl Sim {
         self.world.advance(ms)
     }
 
+    /// From here on everything is written down, to be [finished](Self::finish_trace).
+    pub fn start_trace(&mut self) {
+        self.world.start_trace();
+    }
+
+    /// Ends the trace and gives its lines, for [`Replay`](crate::trace::Replay) or a file.
+    pub fn finish_trace(&mut self) -> String {
+        let mut lines = Vec::new();
+        self.world.end_trace();
+        self.world.take_trace(&mut lines);
+        self.world.stop_trace();
+        String::from_utf8_lossy(&lines).into_owned()
+    }
+
+    /// Does what a test asks of the control plane.
+    pub fn obey(
+        &mut self,
+        order: crate::control::Order,
+    ) -> Result<crate::control::Answer, crate::control::SimError> {
+        self.world.obey(order, None)
+    }
+
     /// A hash over everything that was received so far and the state of all nodes.
     pub fn digest(&self) -> String {
         let outputs: String =

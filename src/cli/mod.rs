@@ -5,7 +5,9 @@
 
 mod diff;
 mod options;
+mod replay;
 mod serve;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -18,6 +20,14 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
         Some("diff") => {
             args.remove(0);
             return diff::main(args);
+        }
+        Some("replay") => {
+            args.remove(0);
+            return replay::main(args);
+        }
+        Some("trace") => {
+            args.remove(0);
+            return trace::main(args);
         }
         Some(crate::diff::SUBJECT) => {
             args.remove(1);

@@ -30,6 +30,8 @@ Examples:
   redlatch --port 5378 --port 5379 --port 5380 three independent masters, for RedLock
   redlatch --port 0                            a free port; the ready line says which
   redlatch --redis-version 7.0 redis.conf      as Redis 7.0, with a configuration file
+  redlatch --trace run.jsonl                   write the run down
+  redlatch replay run.jsonl                    run it again and compare
   redlatch diff --help                         compare with a real server")]
 struct Cli {
     /// A configuration file in the form of redis.conf.
@@ -61,9 +63,18 @@ struct Cli {
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 
-    /// How fast time goes: real, or a rate such as 10 for ten times as fast.
+    /// How fast time goes: real, a rate such as 10 for ten times as fast, or manual for a clock that only SIM.CLOCK
+    /// moves.
     #[arg(long, value_name = "MODE", default_value = "real", value_parser = parse_clock)]
     clock: ClockMode,
+
+    /// Write everything that comes in and goes out to this file, to be replayed.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<String>,
+
+    /// Another TCP port on which only SIM.* commands are meant to come: it works while all nodes are stopped.
+    #[arg(long, value_name = "PORT")]
+    control_port: Option<u16>,
 
     /// What to log on standard error: error, warn, info, debug, trace, or a tracing filter.
     #[arg(long, value_name = "FILTER", default_value = "warn")]
@@ -73,9 +84,10 @@ struct Cli {
 fn parse_clock(text: &str) -> Result<ClockMode, String> {
     match text {
         "real" => Ok(ClockMode::Real),
+        "manual" => Ok(ClockMode::Manual),
         rate => match rate.parse::<f64>() {
             Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(ClockMode::Rate(rate)),
-            _ => Err("neither real nor a positive number".to_owned()),
+            _ => Err("neither real, manual nor a positive number".to_owned()),
         },
     }
 }
@@ -93,11 +105,24 @@ pub struct Options {
     pub nodes: Vec<NodeOptions>,
     pub seed: Option<u64>,
     pub clock: ClockMode,
+    pub trace: Option<String>,
+    pub control: Option<Endpoint>,
     pub log: String,
 }
 
 /// Names of redis.conf that `Cli` has as options of its own.
-const OWN: [&str; 8] = ["port", "bind", "unixsocket", "requirepass", "redis-version", "seed", "clock", "log"];
+const OWN: [&str; 10] = [
+    "port",
+    "bind",
+    "unixsocket",
+    "requirepass",
+    "redis-version",
+    "seed",
+    "clock",
+    "trace",
+    "control-port",
+    "log",
+];
 
 type Directive = (String, Vec<String>);
 
@@ -134,7 +159,9 @@ impl Options {
             config.set_at_start("requirepass", password.as_bytes())?;
         }
         let nodes = cli.nodes(&config)?;
-        Ok(Options { nodes, seed: cli.seed, clock: cli.clock, log: cli.log })
+        let control =
+            cli.control_port.map(|port| Endpoint::Tcp(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)));
+        Ok(Options { nodes, seed: cli.seed, clock: cli.clock, trace: cli.trace, control, log: cli.log })
     }
 }
 

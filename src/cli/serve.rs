@@ -53,6 +53,9 @@ async fn run(options: Options) -> Result<(), String> {
         }
         configs.push(config);
     }
+    if let Some(endpoint) = &options.control {
+        listeners.push(Listener::bind_control(endpoint).map_err(|error| cannot_listen(endpoint, &error))?);
+    }
     // Before anybody is told that it runs, it has to be ready to end.
     let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
     greet(&configs[0], &listeners);
@@ -63,6 +66,9 @@ async fn run(options: Options) -> Result<(), String> {
         nodes: configs,
     });
     let server = Server::new(world);
+    if let Some(path) = &options.trace {
+        server.trace_to(path).map_err(|error| format!("cannot write the trace to {path}: {error}"))?;
+    }
     server.run(listeners, stop.received()).await;
     Ok(())
 }

@@ -11,7 +11,7 @@ pub mod gates;
 pub mod matching;
 pub mod orders;
 pub mod rules;
-mod stage;
+pub mod stage;
 pub mod words;
 
 use std::cell::RefCell;

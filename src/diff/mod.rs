@@ -20,7 +20,7 @@ pub mod exclusions;
 mod generator;
 mod grammar;
 mod keyspace;
-mod link;
+pub mod link;
 mod pools;
 mod runner;
 mod shapes;

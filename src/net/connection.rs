@@ -42,9 +42,12 @@ enum Fate {
 
 impl Connection {
     /// Serves a client until one of both ends it.
-    pub async fn serve(server: Rc<Server>, node: usize, stream: Stream) {
+    pub async fn serve(server: Rc<Server>, node: usize, control: bool, stream: Stream) {
         let (addr, laddr) = stream.addresses();
-        let id = server.turn(None, |world| world.open(node, addr, laddr));
+        let id = server.turn(None, |world| match control {
+            true => world.open_control(addr, laddr),
+            false => world.open(node, addr, laddr),
+        });
         let wake = Arc::new(Notify::new());
         server.connections.insert(id, wake.clone());
         tracing::debug!(client = id.session.number, node, "connected");

@@ -36,6 +36,7 @@ enum Socket {
 /// An open socket of a node.
 pub struct Listener {
     node: usize,
+    control: bool,
     socket: Socket,
 }
 
@@ -61,7 +62,14 @@ impl Listener {
                 Socket::Unix(UnixListener::bind(path)?, path.clone())
             }
         };
-        Ok(Listener { node, socket })
+        Ok(Listener { node, control: false, socket })
+    }
+
+    /// Opens an endpoint for SIM commands. Its clients belong to the first node, but stay when that stops.
+    pub fn bind_control(endpoint: &Endpoint) -> io::Result<Listener> {
+        let mut listener = Listener::bind(0, endpoint)?;
+        listener.control = true;
+        Ok(listener)
     }
 
     /// Where it listens: the port that the system chose for port 0.
@@ -85,7 +93,12 @@ impl Listener {
             };
             match accepted {
                 Ok(stream) => {
-                    tokio::task::spawn_local(Connection::serve(server.clone(), self.node, stream));
+                    tokio::task::spawn_local(Connection::serve(
+                        server.clone(),
+                        self.node,
+                        self.control,
+                        stream,
+                    ));
                 }
                 Err(error) => {
                     // Out of file descriptors, mostly: others have to go first.

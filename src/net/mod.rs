@@ -9,6 +9,7 @@
 mod connection;
 mod listener;
 mod stream;
+mod trace_file;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -40,6 +41,8 @@ pub struct Server {
     stopped: Notify,
     scratch: RefCell<Vec<u8>>,
     dirty: RefCell<Vec<ConnId>>,
+    /// Where the trace goes, if one is written.
+    trace: RefCell<Option<std::fs::File>>,
 }
 
 impl Server {
@@ -53,6 +56,7 @@ impl Server {
             stopped: Notify::new(),
             scratch: RefCell::new(vec![0; READ_BUFFER]),
             dirty: RefCell::new(Vec::new()),
+            trace: RefCell::new(None),
         })
     }
 
@@ -68,11 +72,16 @@ impl Server {
             tasks.push(tokio::task::spawn_local(listener.accept(self.clone())));
         }
         tasks.push(tokio::task::spawn_local(keep_timers(self.clone())));
+        tasks.push(tokio::task::spawn_local(trace_file::write_now_and_then(self.clone())));
         tokio::select! {
             () = stop => tracing::info!("stopping"),
             () = self.stopped.notified() => tracing::info!("a client asked for the end"),
         }
         tasks.iter().for_each(JoinHandle::abort);
+        let mut world = self.world.borrow_mut();
+        if world.is_traced() {
+            self.end_trace(&mut world);
+        }
     }
 
     fn elapsed_us(&self) -> u64 {
@@ -98,6 +107,9 @@ impl Server {
             {
                 task.notify_one();
             }
+        }
+        if world.is_traced() {
+            self.keep_trace(world);
         }
         if world.next_wakeup_us().is_some_and(|at_us| at_us < self.timer_at_us.get()) {
             self.timer.notify_one();

@@ -29,7 +29,6 @@ impl Node {
             bytes(sink, &session.name);
             number(sink, session.multi.as_ref().map_or(-1, |multi| multi.commands.len() as i64));
             number(sink, session.blocked.is_some() as i64);
-            bytes(sink, session.out.as_bytes());
         }
         number(sink, self.rng.clone().next_u64() as i64);
         number(sink, self.dirty as i64);

@@ -359,8 +359,10 @@ impl Node {
     pub(super) fn limit_output(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let limit = self.config.output_limit(session);
-        if limit > 0 && session.out.len() as u64 > limit && !session.closing {
+        let too_much = limit > 0 && session.out.len() as u64 > limit || session.reads_nothing;
+        if too_much && !session.closing {
             self.kill_session(id);
+            self.cut_off.push(id);
             self.stats.output_limit_disconnections += 1;
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod blocking;
 pub mod config;
+pub mod cost;
 mod digest;
 pub mod execute;
 pub mod faults;
@@ -97,6 +98,9 @@ pub struct Node {
     /// The k-th `redis.call` from here on fails with this error.
     pub fail_subcall: Option<(u32, Vec<u8>)>,
     pub skews: skew::Skews,
+    pub costs: cost::Costs,
+    /// Clients that were cut off in the present event because they do not read.
+    pub cut_off: Vec<SessionId>,
     /// SIM commands of scripts, to be obeyed when the present event is over.
     pub orders: Vec<Order>,
     /// 40 hex digits, new with each start.
@@ -144,6 +148,8 @@ impl Node {
             stages_pushes: false,
             fail_subcall: None,
             skews: Default::default(),
+            costs: Default::default(),
+            cut_off: Vec::new(),
             orders: Vec::new(),
             run_id,
             replication_id,
@@ -151,14 +157,16 @@ impl Node {
         }
     }
 
-    /// A client connects. Beyond `maxclients` it gets the error and is closed.
-    pub fn open(&mut self, addr: String, laddr: String) -> SessionId {
+    /// A client connects, by the control port or not. Beyond `maxclients` it gets the error and is closed.
+    pub fn open(&mut self, addr: String, laddr: String, control: bool) -> SessionId {
         let id = self.sessions.open(self.config.version, addr, laddr, self.store.now.mono_us);
         self.stats.connections_received += 1;
-        let refused = self.sessions.len() > self.config.maxclients || self.states.has(State::MaxClients);
+        let is_full = self.sessions.len() > self.config.maxclients || self.states.has(State::MaxClients);
+        let refused = is_full && !control;
         let needs_password = !self.config.requirepass.is_empty();
         if let Some(session) = self.sessions.get_mut(id) {
             session.authenticated = !needs_password;
+            session.is_control = control;
             if refused {
                 session.out.error(b"ERR max number of clients reached");
                 session.closing = true;
@@ -168,7 +176,7 @@ impl Node {
             self.stats.rejected_connections += 1;
             self.sessions.mark_dirty(id);
         }
-        if self.stopped {
+        if self.stopped && !control {
             self.kill_session(id);
         }
         id
@@ -226,7 +234,8 @@ impl Node {
     /// The process ends: all connections but one are lost, and with `wipe` the data is too.
     pub fn stop(&mut self, wipe: bool, but: Option<SessionId>) {
         self.stopped = true;
-        let all: Vec<SessionId> = self.sessions.iter().map(|session| session.id).collect();
+        let clients = self.sessions.iter().filter(|session| !session.is_control);
+        let all: Vec<SessionId> = clients.map(|session| session.id).collect();
         for id in all {
             if Some(id) != but {
                 self.kill_session(id);

@@ -196,9 +196,13 @@ impl Node {
         let mut call = Call { read_only, wrote: false, db };
         let Some(mut vm) = self.scripts.vm.take() else { return };
         let step = vm.start(script, keys, argv, &mut ScriptHost { node: self, id, call: &mut call }, reply);
+        let instructions = vm.instructions();
         self.scripts.vm = Some(vm);
         match step {
-            Step::Done => self.leave_script(id, call),
+            Step::Done => {
+                self.count_cost(instructions);
+                self.leave_script(id, call);
+            }
             Step::Suspended => {
                 let reply = Reply::new(reply.protocol, self.config.version);
                 let (started, after) = (self.store.now, VecDeque::new());
@@ -213,6 +217,20 @@ impl Node {
                     after,
                 });
             }
+        }
+    }
+
+    /// Whether what scripts cost is counted from here on.
+    pub fn set_counting(&mut self, on: bool) {
+        self.costs.on = on;
+        self.scripts.vm().count_instructions(on);
+    }
+
+    fn count_cost(&mut self, instructions: u64) {
+        if self.costs.on {
+            let sha = self.scripts.vm().running();
+            let role = self.scripts.peek(&sha).and_then(|script| script.lock()).map(|lock| lock.role);
+            self.costs.finish(sha, role, instructions);
         }
     }
 
@@ -247,6 +265,7 @@ impl Node {
         self.executing = Some(id);
         let mut host = ScriptHost { node: self, id, call: &mut running.script };
         let step = vm.resume(&mut host, &mut running.reply);
+        let instructions = vm.instructions();
         self.scripts.vm = Some(vm);
         self.store.now = now;
         self.executing = None;
@@ -256,7 +275,10 @@ impl Node {
                 running.busy |= ran_ms >= self.config.busy_reply_threshold_ms;
                 self.scripts.running = Some(running);
             }
-            Step::Done => self.script_ended(running),
+            Step::Done => {
+                self.count_cost(instructions);
+                self.script_ended(running);
+            }
         }
     }
 
@@ -297,7 +319,11 @@ struct ScriptHost<'a> {
 impl script::Host for ScriptHost<'_> {
     fn call(&mut self, argv: &[&[u8]], reply: &mut Reply) {
         let Call { read_only, wrote, .. } = *self.call;
+        let start = reply.len();
         self.call.wrote |= self.node.call_from_script(self.id, argv, reply, read_only, wrote);
+        if self.node.costs.on {
+            self.node.costs.count_call(argv, reply.len().saturating_sub(start), self.node.config.version);
+        }
     }
 
     fn log(&mut self, level: LogLevel, message: &[u8]) {

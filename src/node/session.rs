@@ -167,6 +167,10 @@ pub struct Session {
     pub(super) faults: Option<Box<SessionFaults>>,
     /// How much of `out` is in the trace already.
     pub traced: usize,
+    /// It came by the control port, and outlives its node's stop.
+    pub is_control: bool,
+    /// A replay knows that the client does not read: the next output is too much.
+    pub reads_nothing: bool,
     /// The master's offset behind the last write of this client.
     pub write_offset: u64,
     /// Listed among the sessions with output.
@@ -205,6 +209,8 @@ impl Session {
             killed: false,
             faults: None,
             traced: 0,
+            is_control: false,
+            reads_nothing: false,
             write_offset: 0,
             dirty: false,
         }
@@ -325,6 +331,26 @@ impl Sessions {
             session.dirty = true;
             self.dirty.push(id);
         }
+    }
+
+    /// The next client gets this number.
+    pub fn number_next(&mut self, number: u64) {
+        self.last_number = number.saturating_sub(1);
+    }
+
+    /// Sessions whose output is not all in the trace, by number.
+    pub fn with_new_output(&mut self) -> SmallVec<[SessionId; 4]> {
+        let mut found = SmallVec::new();
+        for index in 0..self.dirty.len() {
+            if let Some(session) = self.get_mut(self.dirty[index]) {
+                session.traced = session.traced.min(session.out.len());
+                if session.traced < session.out.len() {
+                    found.push(session.id);
+                }
+            }
+        }
+        found.sort_by_key(|id: &SessionId| id.number);
+        found
     }
 
     /// The sessions marked since the last call.

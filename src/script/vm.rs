@@ -140,6 +140,21 @@ impl Vm {
         Step::Done
     }
 
+    /// The SHA-1 of the script that runs or ran last.
+    pub fn running(&self) -> [u8; 40] {
+        self.running
+    }
+
+    /// Whether every instruction is counted from here on. Scripts run slower then.
+    pub fn count_instructions(&mut self, on: bool) {
+        self.machine.count_instructions(on);
+    }
+
+    /// How many instructions the script that runs or ran last has taken, if they were counted.
+    pub fn instructions(&self) -> u64 {
+        self.machine.instructions()
+    }
+
     /// Whether a script is suspended.
     pub fn is_busy(&self) -> bool {
         self.machine.is_suspended()
@@ -152,7 +167,9 @@ impl Vm {
 
     /// Throws away the whole state, and with it all compiled scripts and a suspended one.
     pub fn flush(&mut self) {
+        let counts = self.machine.counts_instructions();
         self.machine = new_machine(self.version, self.slice, self.memory_limit, self.machine.random());
+        self.machine.count_instructions(counts);
         self.generation += 1;
         self.killed = false;
     }

@@ -5,6 +5,7 @@
 //! [`Sim`](crate::Sim)) only carry bytes and time.
 
 pub mod clock;
+mod record;
 mod replication;
 pub mod snapshot;
 
@@ -15,11 +16,14 @@ use std::rc::Rc;
 use sha1::{Digest, Sha1};
 
 use crate::control::orders::run::Register;
+use crate::control::orders::trace::TraceFile;
 use crate::control::orders::{Answer, Order, Scene, is_order};
 use crate::control::{Control, Shared};
 use crate::error;
 use crate::node::{Config, Node, Request, SessionId};
 use crate::rng::Rng;
+use crate::trace::Recorder;
+use crate::trace::record::When;
 use crate::wire::{ProtocolError, RequestLimits};
 
 pub use clock::{Clock, ClockMode};
@@ -64,6 +68,9 @@ pub struct World {
     pub(crate) snapshots: BTreeMap<String, snapshot::Snapshot>,
     /// The fenced store of SIM.RUN STORE.
     pub(crate) registers: BTreeMap<Vec<u8>, Register>,
+    recorder: Option<Box<Recorder>>,
+    /// What the driver is to do about the file of the trace.
+    pub(crate) trace_file: Option<TraceFile>,
     sessions: Vec<SessionId>,
 }
 
@@ -87,6 +94,8 @@ impl World {
             stages_requests: false,
             snapshots: BTreeMap::new(),
             registers: BTreeMap::new(),
+            recorder: None,
+            trace_file: None,
             sessions: Vec::new(),
         }
     }
@@ -126,6 +135,9 @@ impl World {
         if !self.control.borrow().awaits.is_empty() {
             self.answer_awaits();
         }
+        if self.recorder.is_some() {
+            self.record_outputs();
+        }
     }
 
     /// Rules, gates or states have changed.
@@ -142,12 +154,33 @@ impl World {
 
     /// A client connects to a node from `addr`, which it reached at `laddr`.
     pub fn open(&mut self, node: usize, addr: String, laddr: String) -> ConnId {
-        ConnId { node, session: self.begin(node).open(addr, laddr) }
+        self.open_as(node, false, addr, laddr)
+    }
+
+    /// A client connects that only gives orders: it is let in, and stays, whatever becomes of the first node.
+    pub fn open_control(&mut self, addr: String, laddr: String) -> ConnId {
+        self.open_as(0, true, addr, laddr)
+    }
+
+    pub(crate) fn open_as(&mut self, node: usize, control: bool, addr: String, laddr: String) -> ConnId {
+        let mono_us = self.clock.now().mono_us;
+        let shown = self.recorder.is_some().then(|| (addr.clone(), laddr.clone()));
+        let session = self.begin(node).open(addr, laddr, control);
+        let (conn, when) = (ConnId { node, session }, When { event: self.events, mono_us });
+        if let (Some(recorder), Some((addr, laddr))) = (&mut self.recorder, shown) {
+            recorder.open(when, conn, control, &addr, &laddr);
+        }
+        self.end(node, None);
+        conn
     }
 
     /// A client sends a request. It has to be [ready](Self::is_ready).
     pub fn request(&mut self, conn: ConnId, argv: &[&[u8]]) {
         let Some(name) = argv.first() else { return };
+        if self.recorder.is_some() {
+            let elapsed_us = is_order(name).then_some(self.elapsed_us);
+            self.record(|recorder, when| recorder.request("req", when, conn, argv, elapsed_us));
+        }
         if is_order(name) {
             self.request_order(conn, argv);
         } else if self.stages_requests {
@@ -179,11 +212,14 @@ impl World {
 
     /// What a client sent is no request.
     pub fn protocol_error(&mut self, conn: ConnId, error: &ProtocolError) {
+        self.record(|recorder, when| recorder.bad(when, conn, &error.0));
         self.begin(conn.node).protocol_error(conn.session, error);
+        self.end(conn.node, None);
     }
 
     /// A client is gone.
     pub fn close(&mut self, conn: ConnId) {
+        self.record(|recorder, when| recorder.of_conn("close", when, conn));
         self.begin(conn.node).close(conn.session);
         let gates = {
             let mut control = self.control.borrow_mut();
@@ -200,11 +236,20 @@ impl World {
     pub fn tick(&mut self, elapsed_us: u64) {
         self.elapsed_us = elapsed_us;
         if self.next_await_us().is_some_and(|deadline_us| deadline_us <= elapsed_us) {
-            self.answer_awaits();
+            self.awaited(elapsed_us);
         }
         if let Some(target_us) = self.clock.target_us(elapsed_us) {
             self.advance_to(target_us);
         }
+    }
+
+    /// Control connections have waited until this time of the driver.
+    pub(crate) fn awaited(&mut self, elapsed_us: u64) {
+        self.record(|recorder, when| recorder.awaited(when, elapsed_us));
+        self.elapsed_us = elapsed_us;
+        self.events += 1;
+        self.answer_awaits();
+        self.record_outputs();
     }
 
     /// Moves the clock on, and it goes on from there; timers fire on the way, each at its own instant. Returns how many did.
@@ -303,9 +348,15 @@ impl World {
             ClockMode::Manual => slices,
             _ => self.clock.now().mono_ms() - started.mono_ms(),
         };
+        self.run_slice_for(node, ran_ms);
+        self.nodes[node].scripts.is_running()
+    }
+
+    /// The same for a script that counts as having run for `ran_ms`.
+    pub(crate) fn run_slice_for(&mut self, node: usize, ran_ms: u64) {
+        self.record(|recorder, when| recorder.slice(when, node, ran_ms));
         self.begin(node).resume_script(ran_ms);
         self.end(node, None);
-        self.nodes[node].scripts.is_running()
     }
 
     // ---- outputs -------------------------------------------------------------------------------------------------

@@ -1,32 +1,38 @@
 //! The SIM.* commands: one file for each, with its words, its parts and what it does.
 
 pub mod clock;
+pub mod cost;
 pub mod fault;
 pub mod gate;
 pub mod key;
 pub mod node;
 pub mod run;
+pub mod trace;
 
 use super::words::{SimError, Words, quoted, state, syntax, unknown};
 use crate::wire::Reply;
 use crate::world::{ConnId, World};
 
 pub use clock::ClockOrder;
+pub use cost::CostOrder;
 pub use fault::FaultOrder;
 pub use gate::GateOrder;
 pub use key::KeyOrder;
 pub use node::NodeOrder;
 pub use run::RunOrder;
+pub use trace::TraceOrder;
 
 /// A SIM.* command that was understood.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
     Clock(ClockOrder),
+    Cost(CostOrder),
     Fault(FaultOrder),
     Gate(GateOrder),
     Key(KeyOrder),
     Node(NodeOrder),
     Run(RunOrder),
+    Trace(TraceOrder),
     Help,
 }
 
@@ -101,6 +107,7 @@ pub struct Scene {
 
 const ROWS: &[Row] = &[
     Row { name: "CLOCK", usage: clock::USAGE, parse: |words, _| Ok(Order::Clock(ClockOrder::parse(words)?)) },
+    Row { name: "COST", usage: cost::USAGE, parse: |words, _| Ok(Order::Cost(CostOrder::parse(words)?)) },
     Row {
         name: "FAULT",
         usage: fault::USAGE,
@@ -122,6 +129,7 @@ const ROWS: &[Row] = &[
         parse: |words, scene| Ok(Order::Node(NodeOrder::parse(words, scene)?)),
     },
     Row { name: "RUN", usage: run::USAGE, parse: |words, _| Ok(Order::Run(RunOrder::parse(words)?)) },
+    Row { name: "TRACE", usage: trace::USAGE, parse: |words, _| Ok(Order::Trace(TraceOrder::parse(words)?)) },
     Row { name: "HELP", usage: &["SIM.HELP"], parse: |_, _| Ok(Order::Help) },
 ];
 
@@ -149,11 +157,13 @@ impl World {
     pub fn obey(&mut self, order: Order, from: Option<ConnId>) -> Result<Answer, SimError> {
         match order {
             Order::Clock(order) => self.obey_clock(order),
+            Order::Cost(order) => self.obey_cost(order),
             Order::Fault(order) => self.obey_fault(order),
             Order::Gate(order) => self.obey_gate(order, from),
             Order::Key(order) => self.obey_key(order),
             Order::Node(order) => self.obey_node(order, from),
             Order::Run(order) => self.obey_run(order),
+            Order::Trace(order) => self.obey_trace(order),
             Order::Help => Ok(help()),
         }
     }

@@ -76,6 +76,9 @@ pub(in crate::script) struct Shared {
     pub slices: Cell<u64>,
     /// Coroutines resumed since the last pause for them.
     pub(super) resumes: Cell<u32>,
+    /// Whether each instruction is counted, and how many the script has taken.
+    counts: Cell<bool>,
+    instructions: Cell<u64>,
     slice: c_int,
     finish: fn(&mut Stack, bool, &mut Reply),
     host: Cell<Option<NonNull<dyn Host>>>,
@@ -198,6 +201,8 @@ impl Machine {
             clock_reads: Cell::default(),
             slices: Cell::default(),
             resumes: Cell::default(),
+            counts: Cell::default(),
+            instructions: Cell::default(),
             slice: setup.slice.min(c_int::MAX as u32) as c_int,
             finish: setup.finish,
             host: Cell::new(None),
@@ -326,6 +331,7 @@ impl Machine {
         shared.slices.set(0);
         shared.clock_reads.set(0);
         shared.resumes.set(0);
+        shared.instructions.set(0);
         {
             let mut running = shared.name.borrow_mut();
             running.clear();
@@ -338,7 +344,9 @@ impl Machine {
             set_list(thread, shared.keys_name.get(), keys);
             set_list(thread, shared.argv_name.get(), argv);
             ffi::lua_settop(thread, ON_ERROR);
-            ffi::lua_sethook(thread, Some(on_count), ffi::LUA_MASKCOUNT, shared.slice);
+            let (hook, every): (ffi::lua_Hook, _) =
+                if shared.counts.get() { (on_instruction, 1) } else { (on_count, shared.slice) };
+            ffi::lua_sethook(thread, Some(hook), ffi::LUA_MASKCOUNT, every);
             ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, chunk.0);
         }
         self.drive(host, reply)
@@ -348,6 +356,22 @@ impl Machine {
     pub fn resume(&mut self, host: &mut dyn Host, reply: &mut Reply) -> Signal {
         assert!(self.suspended, "a suspended script");
         self.drive(host, reply)
+    }
+
+    /// Whether each instruction of the scripts to come is counted.
+    pub fn count_instructions(&mut self, on: bool) {
+        self.shared().counts.set(on);
+    }
+
+    pub fn counts_instructions(&self) -> bool {
+        // SAFETY: `Shared` lives as long as the machine.
+        unsafe { self.shared.as_ref() }.counts.get()
+    }
+
+    /// How many instructions the script that runs or ran last has taken, if they were counted.
+    pub fn instructions(&self) -> u64 {
+        // SAFETY: `Shared` lives as long as the machine.
+        unsafe { self.shared.as_ref() }.instructions.get()
     }
 
     pub fn is_suspended(&self) -> bool {
@@ -479,6 +503,19 @@ fn serve(yielder: &Yielder<(), Signal>, shared: &Shared) {
             }
         }
         yielder.suspend(Signal::Finished);
+    }
+}
+
+/// In the place of `on_count` while instructions are counted.
+unsafe extern "C-unwind" fn on_instruction(state: *mut lua_State, _: *mut ffi::lua_Debug) {
+    // SAFETY: as in `on_count`.
+    unsafe {
+        let shared = Shared::of(state);
+        let instructions = shared.instructions.get() + 1;
+        shared.instructions.set(instructions);
+        if instructions.is_multiple_of(shared.slice as u64) {
+            pause(state);
+        }
     }
 }
 

@@ -1,0 +1,73 @@
+//! The file that a trace goes to.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::rc::Rc;
+use std::time::Duration;
+
+use super::Server;
+use crate::control::orders::trace::TraceFile;
+use crate::world::World;
+
+/// Lines are written when there are so many bytes of them, or a little later.
+const ENOUGH: usize = 256 * 1024;
+const A_LITTLE: Duration = Duration::from_millis(200);
+
+impl Server {
+    /// Writes the trace of this world from its beginning.
+    pub fn trace_to(&self, path: &str) -> io::Result<()> {
+        *self.trace.borrow_mut() = Some(File::create(path)?);
+        self.world.borrow_mut().start_trace();
+        Ok(())
+    }
+
+    /// Opens or closes the file as the world was asked to, and writes if there is enough.
+    pub(super) fn keep_trace(self: &Rc<Server>, world: &mut World) {
+        match world.trace_file.take() {
+            Some(TraceFile::Open(path)) => match File::create(&path) {
+                Ok(file) => *self.trace.borrow_mut() = Some(file),
+                Err(error) => {
+                    tracing::error!(path, %error, "cannot write the trace");
+                    world.stop_trace();
+                }
+            },
+            Some(TraceFile::Close) => {
+                self.end_trace(world);
+            }
+            None => {}
+        }
+        if world.trace_len() >= ENOUGH {
+            self.write_trace(world);
+        }
+    }
+
+    /// Writes the last line and closes the file.
+    pub(super) fn end_trace(&self, world: &mut World) {
+        world.end_trace();
+        self.write_trace(world);
+        world.stop_trace();
+        self.trace.borrow_mut().take();
+    }
+
+    fn write_trace(&self, world: &mut World) {
+        let mut lines = Vec::new();
+        world.take_trace(&mut lines);
+        let mut file = self.trace.borrow_mut();
+        if let Some(Err(error)) = file.as_mut().map(|file| file.write_all(&lines)) {
+            tracing::error!(%error, "cannot write the trace: it ends here");
+            *file = None;
+            world.stop_trace();
+        }
+    }
+}
+
+/// Writes what there is of a trace again and again, so that it can be read while it grows.
+pub(super) async fn write_now_and_then(server: Rc<Server>) {
+    loop {
+        tokio::time::sleep(A_LITTLE).await;
+        let mut world = server.world.borrow_mut();
+        if world.trace_len() > 0 {
+            server.write_trace(&mut world);
+        }
+    }
+}

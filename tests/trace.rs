@@ -1,0 +1,99 @@
+//! Traces: a run written down replays with the same bytes and states, and an edited one is noticed.
+
+use redlatch::trace::{Replay, ReplayError};
+use redlatch::{Client, Sim, SimOptions};
+
+const ACQUIRE: &str = "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then \
+    redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; \
+    return redis.call('pttl', KEYS[1]);";
+
+fn call(sim: &mut Sim, client: Client, line: &str) -> String {
+    let words: Vec<&str> = line.split(' ').collect();
+    String::from_utf8_lossy(&sim.call(client, &words)).into_owned()
+}
+
+/// A run with some of everything: locks, messages, waiting, randomness, faults, gates, a failover, a long script.
+fn run() -> String {
+    let mut sim = Sim::new(SimOptions { nodes: 3, seed: 7, ..SimOptions::default() });
+    sim.start_trace();
+    let control = sim.connect(0);
+    let (a, b, listener) = (sim.connect(0), sim.connect(0), sim.connect(0));
+    call(&mut sim, listener, "HELLO 3");
+    call(&mut sim, listener, "PSUBSCRIBE *");
+    call(&mut sim, a, "CONFIG SET notify-keyspace-events KEA");
+    for round in 0..60 {
+        let owner = format!("owner:{round}");
+        sim.call(a, &["EVAL", ACQUIRE, "1", "lock", "30", &owner]);
+        sim.advance(17);
+        call(&mut sim, b, "SADD members a b c \u{e9}\n\"");
+        call(&mut sim, b, "SPOP members");
+    }
+    call(&mut sim, b, "BLPOP queue 0.5");
+    sim.advance(600);
+    call(&mut sim, control, "SIM.FAULT ADD CMD incr DO DELAY REPLY 20 P 500000");
+    call(&mut sim, control, "SIM.GATE ADD CMD decr AT PRE LABEL g");
+    for _ in 0..5 {
+        call(&mut sim, a, "INCR n");
+    }
+    call(&mut sim, b, "DECR n");
+    call(&mut sim, control, "SIM.GATE RELEASE g");
+    sim.advance(100);
+    call(&mut sim, control, "SIM.NODE REPLICATE 1 OF 0");
+    call(&mut sim, control, "SIM.NODE LINK 1 DOWN");
+    call(&mut sim, a, "SET k v PX 100");
+    call(&mut sim, a, "WAIT 1 50");
+    sim.advance(500);
+    call(&mut sim, control, "SIM.NODE PROMOTE 1");
+    call(&mut sim, control, "SIM.CLOCK JUMP 1000 NODE 2");
+    sim.call(a, &["EVAL", "for i = 1, 3000000 do end return math.random(1000)", "0"]);
+    sim.send_bytes(b, b"*1\r\n$x\r\n");
+    sim.disconnect(listener);
+    call(&mut sim, control, "SIM.RUN INFO");
+    sim.finish_trace()
+}
+
+#[test]
+fn a_run_replays_with_no_difference() {
+    let trace = run();
+    let replay = Replay::run(&trace).unwrap_or_else(|error| panic!("{error}"));
+    assert!(replay.complete && replay.outputs > 200 && replay.digests >= 3, "{replay:?}");
+    assert_eq!(run(), trace, "and is the same when it is made again");
+}
+
+#[test]
+fn the_first_difference_is_shown_with_both_sides() {
+    let trace = run();
+    let at = trace.rfind("\"b\":\":2\\r\\n\"").unwrap();
+    let mut edited = trace.clone();
+    edited.replace_range(at..at + 12, "\"b\":\":3\\r\\n\"");
+    let Err(ReplayError::Differs { line, recorded, replayed, last_digest }) = Replay::run(&edited) else {
+        panic!("an edited reply was not noticed");
+    };
+    assert_eq!(line, trace[..at].lines().count());
+    assert!(recorded.unwrap().contains(":3") && replayed.unwrap().contains(":2"));
+    assert!(last_digest.is_some());
+}
+
+#[test]
+fn what_is_no_trace_is_refused_with_the_line() {
+    let trace = run();
+    let lines: Vec<&str> = trace.lines().collect();
+    let refused = |text: &str| match Replay::run(text) {
+        Err(ReplayError::Malformed { line, why }) => (line, why),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(refused("").0, 1);
+    assert_eq!(refused(&lines[1..].join("\n")).1, "a trace begins with its head");
+    assert_eq!(refused(&trace.replacen("\"format\":1", "\"format\":9", 1)).0, 1);
+    let half_line = &trace[..trace.len() / 2];
+    assert_eq!(refused(half_line).0, half_line.lines().count());
+    assert_eq!(refused(&format!("{trace}{}\n", lines[5])).1, "nothing comes after the end");
+}
+
+#[test]
+fn a_trace_that_was_cut_off_replays_as_far_as_it_goes() {
+    let trace = run();
+    let half: Vec<&str> = trace.lines().take(300).collect();
+    let replay = Replay::run(&half.join("\n")).unwrap_or_else(|error| panic!("{error}"));
+    assert!(!replay.complete);
+}
