@@ -16,6 +16,7 @@
 pub mod cli;
 pub mod commands;
 pub mod control;
+pub mod demo;
 pub mod diff;
 pub mod error;
 pub mod glob;

@@ -3,6 +3,7 @@
 // A driver: here, and nowhere below, is the real world.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
+mod demo;
 mod diff;
 mod options;
 mod replay;
@@ -20,6 +21,10 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
         Some("diff") => {
             args.remove(0);
             return diff::main(args);
+        }
+        Some("demo") => {
+            args.remove(0);
+            return demo::main(args);
         }
         Some("replay") => {
             args.remove(0);
