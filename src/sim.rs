@@ -2,6 +2,8 @@
 
 use sha1::{Digest, Sha1};
 
+use crate::control::guard::{FaultGuard, GateGuard};
+use crate::control::{Gate, Rule};
 use crate::node::Config;
 use crate::version::Version;
 use crate::wire::RequestParser;
@@ -177,6 +179,45 @@ impl Sim {
         self.world.take_trace(&mut lines);
         self.world.stop_trace();
         String::from_utf8_lossy(&lines).into_owned()
+    }
+
+    /// Adds a fault rule, which goes with the guard.
+    ///
+    /// ```
+    /// use redlatch::control::action::{Action, Stage};
+    /// use redlatch::control::{Clause, Match, Rule};
+    ///
+    /// let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
+    /// let app = sim.connect(0);
+    /// let rule = Rule::new(Match::any().and(Clause::Cmd(b"incr".to_vec())), Action::Drop(Stage::Reply));
+    /// let lost = sim.fault(rule);
+    /// assert_eq!(sim.call(app, &["INCR", "n"]), b"");
+    /// drop(lost);
+    /// let other = sim.connect(0);
+    /// assert_eq!(sim.call(other, &["INCR", "n"]), b":2\r\n");
+    /// ```
+    #[must_use = "the rule goes with the guard"]
+    pub fn fault(&mut self, rule: Rule) -> FaultGuard {
+        self.world.add_rule(rule)
+    }
+
+    /// Adds a gate, which goes with the guard; what it holds is let go then.
+    ///
+    /// ```
+    /// use redlatch::control::gates::At;
+    /// use redlatch::control::{Clause, Gate, Match};
+    ///
+    /// let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
+    /// let app = sim.connect(0);
+    /// let gate = sim.gate(Gate::new(Match::any().and(Clause::Cmd(b"get".to_vec())), At::Pre));
+    /// assert_eq!(sim.call(app, &["GET", "k"]), b"");
+    /// drop(gate);
+    /// sim.advance(0);
+    /// assert_eq!(sim.received(app), b"$-1\r\n");
+    /// ```
+    #[must_use = "the gate goes with the guard"]
+    pub fn gate(&mut self, gate: Gate) -> GateGuard {
+        self.world.add_gate(gate)
     }
 
     /// Does what a test asks of the control plane.

@@ -7,6 +7,7 @@ mod demo;
 mod diff;
 mod options;
 mod replay;
+mod run;
 mod serve;
 mod trace;
 
@@ -30,6 +31,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
             args.remove(0);
             return replay::main(args);
         }
+        Some("run") => return run::main(args.split_off(2)),
         Some("trace") => {
             args.remove(0);
             return trace::main(args);

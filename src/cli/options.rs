@@ -105,6 +105,8 @@ pub struct Options {
     pub nodes: Vec<NodeOptions>,
     pub seed: Option<u64>,
     pub clock: ClockMode,
+    /// Unix time at the beginning, if not the real one.
+    pub wall_start_ms: Option<i64>,
     pub trace: Option<String>,
     pub control: Option<Endpoint>,
     pub log: String,
@@ -161,7 +163,15 @@ impl Options {
         let nodes = cli.nodes(&config)?;
         let control =
             cli.control_port.map(|port| Endpoint::Tcp(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)));
-        Ok(Options { nodes, seed: cli.seed, clock: cli.clock, trace: cli.trace, control, log: cli.log })
+        Ok(Options {
+            nodes,
+            seed: cli.seed,
+            clock: cli.clock,
+            wall_start_ms: None,
+            trace: cli.trace,
+            control,
+            log: cli.log,
+        })
     }
 }
 

@@ -2,32 +2,21 @@
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::rc::Rc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Options;
 use super::options::NodeOptions;
+use super::run::Faked;
 use crate::net::{Endpoint, Listener, Server};
+use crate::node::Config;
 use crate::world::{World, WorldOptions};
 
 /// Serves until a signal or a client ends it.
 pub fn serve(options: Options) -> ExitCode {
-    let filter = tracing_subscriber::EnvFilter::try_new(&options.log);
-    let Ok(filter) = filter else {
-        eprintln!("redlatch: '{}' is not a log filter", options.log);
-        return ExitCode::FAILURE;
-    };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
-    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(error) => {
-            eprintln!("redlatch: cannot start: {error}");
-            return ExitCode::FAILURE;
-        }
-    };
-    let local = tokio::task::LocalSet::new();
-    match local.block_on(&runtime, run(options)) {
+    match in_runtime(options, async |options| run(options).await) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
             eprintln!("redlatch: {message}");
@@ -36,14 +25,67 @@ pub fn serve(options: Options) -> ExitCode {
     }
 }
 
+/// Serves a command until it ends, and gives its exit code.
+pub fn serve_until(options: Options, command: Faked) -> Result<u8, String> {
+    in_runtime(options, async |options| run_command(options, command).await)
+}
+
+fn in_runtime<T>(options: Options, act: impl AsyncFnOnce(Options) -> Result<T, String>) -> Result<T, String> {
+    let filter = tracing_subscriber::EnvFilter::try_new(&options.log)
+        .map_err(|_| format!("'{}' is not a log filter", options.log))?;
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    tokio::task::LocalSet::new().block_on(&runtime, act(options))
+}
+
 async fn run(options: Options) -> Result<(), String> {
+    let (configs, listeners) = listen(&options)?;
+    // Before anybody is told that it runs, it has to be ready to end.
+    let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
+    greet(&configs[0], &listeners);
+    let server = start(&options, configs)?;
+    server.run(listeners, stop.received()).await;
+    Ok(())
+}
+
+async fn run_command(options: Options, mut command: Faked) -> Result<u8, String> {
+    let (configs, listeners) = listen(&options)?;
+    let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
+    let endpoints: Vec<Endpoint> = listeners.iter().filter_map(|listener| listener.endpoint().ok()).collect();
+    let server = start(&options, configs)?;
+    let began_ms = since_epoch().as_millis() as i64;
+    let mut child = command.start(&endpoints, began_ms)?;
+    let jumps = server.command_jumps();
+    let mut code = 1;
+    let until = async {
+        let mut stop = std::pin::pin!(stop.received());
+        loop {
+            tokio::select! {
+                status = child.wait() => {
+                    code = status.ok().and_then(|status| status.code()).map_or(1, |code| code as u8);
+                    return;
+                }
+                ms = jumps.next() => command.jump(ms, began_ms),
+                () = &mut stop => return,
+            }
+        }
+    };
+    server.run(listeners, until).await;
+    Ok(code)
+}
+
+/// Opens all endpoints; the settings then know their ports.
+fn listen(options: &Options) -> Result<(Vec<Config>, Vec<Listener>), String> {
     let clients: usize = options.nodes.iter().map(|node| node.config.maxclients).sum();
     raise_file_limit(clients);
-    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut listeners = Vec::new();
     let mut configs = Vec::new();
-    for (index, NodeOptions { mut config, endpoints }) in options.nodes.into_iter().enumerate() {
-        for endpoint in &endpoints {
+    for (index, NodeOptions { config, endpoints }) in options.nodes.iter().enumerate() {
+        let mut config = config.clone();
+        for endpoint in endpoints {
             let listener =
                 Listener::bind(index, endpoint).map_err(|error| cannot_listen(endpoint, &error))?;
             if let Ok(Endpoint::Tcp(addr)) = listener.endpoint() {
@@ -56,21 +98,27 @@ async fn run(options: Options) -> Result<(), String> {
     if let Some(endpoint) = &options.control {
         listeners.push(Listener::bind_control(endpoint).map_err(|error| cannot_listen(endpoint, &error))?);
     }
-    // Before anybody is told that it runs, it has to be ready to end.
-    let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
-    greet(&configs[0], &listeners);
+    Ok((configs, listeners))
+}
+
+fn since_epoch() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// A server whose clock begins now.
+fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
+    let now = since_epoch();
     let world = World::new(WorldOptions {
-        seed: options.seed.unwrap_or(since_epoch.as_nanos() as u64),
+        seed: options.seed.unwrap_or(now.as_nanos() as u64),
         clock: options.clock,
-        wall_start_ms: since_epoch.as_millis() as i64,
-        nodes: configs,
+        wall_start_ms: options.wall_start_ms.unwrap_or(now.as_millis() as i64),
+        nodes,
     });
     let server = Server::new(world);
     if let Some(path) = &options.trace {
         server.trace_to(path).map_err(|error| format!("cannot write the trace to {path}: {error}"))?;
     }
-    server.run(listeners, stop.received()).await;
-    Ok(())
+    Ok(server)
 }
 
 /// Every client takes a file descriptor, and shells allow few: redis-server raises the limit for itself too.
@@ -96,7 +144,7 @@ fn cannot_listen(endpoint: &Endpoint, error: &io::Error) -> String {
 }
 
 /// A person is told what this is; a program waits for the line that redis-server prints.
-fn greet(config: &crate::node::Config, listeners: &[Listener]) {
+fn greet(config: &Config, listeners: &[Listener]) {
     let endpoints: Vec<String> = listeners
         .iter()
         .filter_map(|listener| listener.endpoint().ok())

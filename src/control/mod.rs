@@ -8,6 +8,7 @@
 
 pub mod action;
 pub mod gates;
+pub mod guard;
 pub mod matching;
 pub mod orders;
 pub mod rules;
@@ -70,11 +71,22 @@ pub struct Await {
     pub deadline_us: Option<u64>,
 }
 
+impl std::fmt::Debug for Control {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Control")
+            .field("rules", &self.rules)
+            .field("gates", &self.gates)
+            .finish_non_exhaustive()
+    }
+}
+
 /// Rules, gates and what they hold. One for a world and its nodes.
 pub struct Control {
     pub rules: Rules,
     pub gates: Gates,
     pub awaits: Vec<Await>,
+    /// Gates whose guards were dropped, still to be taken away.
+    abandoned: Vec<u64>,
     /// By time (monotonic, in ms) and order of arming.
     due: BTreeMap<(u64, u64), Due>,
     armed: u64,
@@ -92,6 +104,7 @@ impl Control {
             rules: Rules::default(),
             gates: Gates::default(),
             awaits: Vec::new(),
+            abandoned: Vec::new(),
             due: BTreeMap::new(),
             armed: 0,
             has_deafened: false,
@@ -102,6 +115,11 @@ impl Control {
     /// Whether requests have to be looked at.
     pub fn stages_requests(&self) -> bool {
         self.rules.are_active() || !self.gates.is_empty()
+    }
+
+    /// Whether guards were dropped whose gates are still there.
+    pub fn has_abandoned(&self) -> bool {
+        !self.abandoned.is_empty()
     }
 
     /// Whether messages have to be looked at.

@@ -144,6 +144,10 @@ impl Rules {
         before - self.active.len()
     }
 
+    pub fn remove_by_id(&mut self, id: u64) {
+        self.active.retain(|active| active.id != id);
+    }
+
     pub fn clear(&mut self) {
         self.active.clear();
     }

@@ -43,6 +43,27 @@ pub struct Server {
     dirty: RefCell<Vec<ConnId>>,
     /// Where the trace goes, if one is written.
     trace: RefCell<Option<std::fs::File>>,
+    jumps: Rc<Jumps>,
+}
+
+/// By how much the clock of a command is still to jump.
+#[derive(Default)]
+pub struct Jumps {
+    ms: Cell<i64>,
+    ordered: Notify,
+}
+
+impl Jumps {
+    fn order(&self, ms: i64) {
+        self.ms.set(self.ms.get().saturating_add(ms));
+        self.ordered.notify_one();
+    }
+
+    /// Waits for the next jump; ms.
+    pub async fn next(&self) -> i64 {
+        self.ordered.notified().await;
+        self.ms.take()
+    }
 }
 
 impl Server {
@@ -57,12 +78,18 @@ impl Server {
             scratch: RefCell::new(vec![0; READ_BUFFER]),
             dirty: RefCell::new(Vec::new()),
             trace: RefCell::new(None),
+            jumps: Rc::default(),
         })
     }
 
     /// The connections, for those who watch from other threads.
     pub fn connections(&self) -> Connections {
         self.connections.clone()
+    }
+
+    /// Jumps that clients order for the clock of the command that runs with the server.
+    pub fn command_jumps(&self) -> Rc<Jumps> {
+        self.jumps.clone()
     }
 
     /// Accepts on the listeners and keeps the timers until a client or `stop` ends the server.
@@ -107,6 +134,9 @@ impl Server {
             {
                 task.notify_one();
             }
+        }
+        if let Some(ms) = world.take_command_jump() {
+            self.jumps.order(ms);
         }
         if world.is_traced() {
             self.keep_trace(world);

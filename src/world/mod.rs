@@ -68,6 +68,8 @@ pub struct World {
     pub(crate) snapshots: BTreeMap<String, snapshot::Snapshot>,
     /// The fenced store of SIM.RUN STORE.
     pub(crate) registers: BTreeMap<Vec<u8>, Register>,
+    /// SIM.CLOCK JUMP ... COMMAND: what the driver is to do to its command's clock, in ms.
+    pub(crate) command_jump_ms: Option<i64>,
     recorder: Option<Box<Recorder>>,
     /// What the driver is to do about the file of the trace.
     pub(crate) trace_file: Option<TraceFile>,
@@ -94,6 +96,7 @@ impl World {
             stages_requests: false,
             snapshots: BTreeMap::new(),
             registers: BTreeMap::new(),
+            command_jump_ms: None,
             recorder: None,
             trace_file: None,
             sessions: Vec::new(),
@@ -177,6 +180,9 @@ impl World {
     /// A client sends a request. It has to be [ready](Self::is_ready).
     pub fn request(&mut self, conn: ConnId, argv: &[&[u8]]) {
         let Some(name) = argv.first() else { return };
+        if self.stages_requests && self.control.borrow().has_abandoned() {
+            self.remove_abandoned();
+        }
         if self.recorder.is_some() {
             let elapsed_us = is_order(name).then_some(self.elapsed_us);
             self.record(|recorder, when| recorder.request("req", when, conn, argv, elapsed_us));
@@ -260,6 +266,9 @@ impl World {
     }
 
     fn advance_to(&mut self, target_us: u64) -> u64 {
+        if self.control.borrow().has_abandoned() {
+            self.remove_abandoned();
+        }
         let mut fired = 0;
         while let Some((due_ms, source)) = self.next_timer() {
             if due_ms > target_us / 1000 {
@@ -422,6 +431,11 @@ impl World {
     /// Whether that script has run so long that others are told so.
     pub fn is_busy(&self, node: usize) -> bool {
         self.nodes[node].scripts.is_busy()
+    }
+
+    /// By how much the clock of the driver's command is to jump, in ms.
+    pub fn take_command_jump(&mut self) -> Option<i64> {
+        self.command_jump_ms.take()
     }
 
     /// Whether a client asked for the end.

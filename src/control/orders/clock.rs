@@ -10,7 +10,7 @@ pub const USAGE: &[&str] = &[
     "SIM.CLOCK NOW",
     "SIM.CLOCK MODE REAL | MANUAL | RATE <k>",
     "SIM.CLOCK ADVANCE <ms> | TO <wall_ms> | NEXT [<max_ms>]",
-    "SIM.CLOCK JUMP <ms> [NODE <n>]",
+    "SIM.CLOCK JUMP <ms> [NODE <n> | COMMAND]",
     "SIM.CLOCK TIMERS [COUNT <n>]",
     "SIM.CLOCK SKEW",
 ];
@@ -31,6 +31,8 @@ pub enum ClockOrder {
         ms: i64,
         node: Option<usize>,
     },
+    /// The clock of the command that runs with the server jumps.
+    JumpCommand(i64),
     Timers {
         count: usize,
     },
@@ -52,6 +54,9 @@ impl ClockOrder {
                 b"NEXT" => parse_next(words)?,
                 b"JUMP" => {
                     let ms = words.int("the jump in ms", -MAX_MS, MAX_MS)?;
+                    if words.take("COMMAND") {
+                        return Ok(ClockOrder::JumpCommand(ms));
+                    }
                     let node = match words.take("NODE") {
                         true => Some(words.int("the number of a node", 0, i64::MAX)? as usize),
                         false => None,
@@ -133,6 +138,10 @@ impl World {
                     wall_ms = self.jump(node, ms);
                 }
                 Ok(vec![self.events.into(), Answer::Int(wall_ms)].into())
+            }
+            ClockOrder::JumpCommand(ms) => {
+                self.command_jump_ms = Some(self.command_jump_ms.unwrap_or(0).saturating_add(ms));
+                Ok(vec![self.events.into(), Answer::Int(now.wall_ms().saturating_add(ms))].into())
             }
             ClockOrder::Timers { count } => Ok(self.timers(count).into()),
             ClockOrder::Skew => Ok(self.skews().into()),

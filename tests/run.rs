@@ -1,0 +1,64 @@
+//! `redlatch run`: a command and a server by one clock. libfaketime comes with tests/install.
+
+use std::process::{Command, Output};
+
+fn run(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_redlatch")).arg("run").args(args).output().unwrap()
+}
+
+/// Asks the server for its time (ms) and the command's own (ms), prints both.
+const BOTH_CLOCKS: &str = r#"
+import os, socket, time, sys
+s = socket.create_connection(("127.0.0.1", int(os.environ["REDLATCH_PORT"])))
+f = s.makefile("rb")
+def call(*words):
+    s.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(w), w.encode()) for w in words))
+    line = f.readline()
+    if line.startswith(b"*"):
+        return [item() for _ in range(int(line[1:]))]
+    return line
+def item():
+    line = f.readline()
+    if line.startswith(b":"):
+        return int(line[1:])
+    return f.read(int(line[1:]) + 2)[:-2]
+def both():
+    seconds, us = call("TIME")
+    return int(seconds) * 1000 + int(us) // 1000, int(time.time() * 1000)
+"#;
+
+#[test]
+fn both_clocks_go_at_the_same_rate_from_the_same_beginning() {
+    let script = format!(
+        "{BOTH_CLOCKS}
+a = both(); time.sleep(20); b = both()
+print(b[0] - a[0] >= 19500, abs(a[0] - a[1]) < 3000, abs(b[0] - b[1]) < 3000)"
+    );
+    let output = run(&["--speed", "20", "--", "python3", "-c", &script]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "True True True\n", "{output:?}");
+}
+
+#[test]
+fn the_commands_clock_jumps_when_it_is_told_to() {
+    let script = format!(
+        "{BOTH_CLOCKS}
+a = both(); call('SIM.CLOCK', 'JUMP', '20000', 'COMMAND')
+while both()[1] - both()[0] < 19000: time.sleep(0.01)
+print('jumped'); sys.exit(7)"
+    );
+    let output = run(&["--start-at", "1700000000", "--", "python3", "-c", &script]);
+    assert_eq!((output.stdout, output.status.code()), (b"jumped\n".to_vec(), Some(7)));
+}
+
+#[test]
+fn what_cannot_be_run_is_refused() {
+    for (args, why) in [
+        (&["--speed", "10"][..], "there is no command; it comes after --"),
+        (&["--speed", "-1", "--", "true"], "--speed takes a positive number"),
+        (&["--", "/no/such/program"], "cannot run /no/such/program: No such file or directory (os error 2)"),
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        assert_eq!(String::from_utf8_lossy(&output.stderr), format!("redlatch run: {why}\n"));
+    }
+}
