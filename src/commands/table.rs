@@ -1,6 +1,6 @@
 //! All commands, found by name.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
 
 use foldhash::fast::FixedState;
@@ -54,26 +54,42 @@ pub fn find(argv: &[&[u8]], version: Version) -> Option<&'static Command> {
 
 /// The row of a name in any case, without regard to subcommands.
 pub fn find_by_name(name: &[u8], version: Version) -> Option<&'static Command> {
-    static INDEX: OnceLock<HashTable<&'static Command>> = OnceLock::new();
-    let index = INDEX.get_or_init(|| {
-        let rows = FAMILIES.iter().flat_map(|family| family.iter());
-        let mut index = HashTable::new();
-        for row in rows {
-            index.insert_unique(hash(row.name.as_bytes()), row, |row| hash(row.name.as_bytes()));
-        }
-        index
-    });
-    let mut lower = [0; MAX_NAME];
-    let lower = lower.get_mut(..name.len())?;
-    lower.copy_from_slice(name);
-    lower.make_ascii_lowercase();
-    let row = index.find(hash(lower), |row| row.name.as_bytes() == lower)?;
-    row.exists_in(version).then_some(*row)
+    static INDEXES: OnceLock<[Index; Version::ALL.len()]> = OnceLock::new();
+    let indexes = INDEXES.get_or_init(|| Version::ALL.map(index));
+    let name = Name::new(name)?;
+    let (_, row) = indexes[version as usize].find(name.hash(), |(known, _)| *known == name)?;
+    Some(row)
 }
 
-/// No command has a longer name.
-const MAX_NAME: usize = 32;
+type Index = HashTable<(Name, &'static Command)>;
 
-fn hash(name: &[u8]) -> u64 {
-    FixedState::default().hash_one(name)
+fn index(version: Version) -> Index {
+    let mut index = HashTable::new();
+    for row in all(version) {
+        let name = Name::new(row.name.as_bytes()).expect("no command has a longer name");
+        index.insert_unique(name.hash(), (name, row), |(name, _)| name.hash());
+    }
+    index
+}
+
+/// A name in lower case, filled up with NULs: of one size, so that it is compared and hashed without a loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Name([u8; 32]);
+
+impl Name {
+    /// `None`: longer than any.
+    fn new(name: &[u8]) -> Option<Name> {
+        let mut lower = [0; 32];
+        lower.get_mut(..name.len())?.copy_from_slice(name);
+        lower.make_ascii_lowercase();
+        // A NUL inside would look like the end of a shorter name.
+        (name.last() != Some(&0)).then_some(Name(lower))
+    }
+
+    fn hash(self) -> u64 {
+        let (words, _) = self.0.as_chunks::<8>();
+        let mut hasher = FixedState::default().build_hasher();
+        words.iter().for_each(|word| hasher.write_u64(u64::from_le_bytes(*word)));
+        hasher.finish()
+    }
 }
