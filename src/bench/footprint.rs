@@ -10,12 +10,12 @@ use crate::wire::client::value_len;
 
 /// What is measured one after the other: a name, how many, and what is sent. The first word tells from where.
 const THINGS: &[Thing] = &[
-    Thing { name: "a string of 16 bytes", count: 1_000_000, from: From::One("SET {key} {value}") },
     Thing {
         name: "a lock: a hash of one field, with a TTL",
         count: 1_000_000,
         from: From::One("EVALSHA {acquire} 1 {key} 3600000 {holder}"),
     },
+    Thing { name: "a string of 16 bytes", count: 1_000_000, from: From::One("SET {key} {value}") },
     Thing { name: "an idle connection", count: 5_000, from: From::Each("PING") },
     Thing { name: "a subscriber of one channel", count: 5_000, from: From::Each("SUBSCRIBE {channel}") },
     Thing { name: "a client that waits in BLPOP", count: 5_000, from: From::EachWaits("BLPOP {key} 0") },
@@ -45,12 +45,22 @@ pub fn run(servers: &[Server], out: &mut dyn Write) -> Result<(), String> {
         line += &column(&grouped(resident(server)?));
     }
     say(out, line);
+    // Memory that a server was given back would be taken for the next thing: all stays to the end.
+    let mut clients = Vec::new();
+    let mut keys = 0;
     for thing in THINGS {
         let mut line = format!("{:48}", format!("{}, of {}", thing.name, grouped(thing.count as f64)));
         for server in servers {
-            line += &column(&format!("{:.1}", thing.measure(server)? / thing.count as f64));
+            let before = resident(server)?;
+            thing.fill(server, keys, &mut clients)?;
+            line += &column(&format!("{:.1}", (resident(server)? - before) / thing.count as f64));
         }
         say(out, line);
+        keys += thing.count;
+    }
+    drop(clients);
+    for server in servers {
+        Client::open(server)?.send_all(keys, workload::clean)?;
     }
     Ok(())
 }
@@ -61,47 +71,30 @@ fn resident(server: &Server) -> Result<f64, String> {
 }
 
 impl Thing {
-    /// By how many bytes a server grows.
-    fn measure(&self, server: &Server) -> Result<f64, String> {
+    /// Gives a server all of them to hold. What is held by a connection of its own stays as long as that.
+    fn fill(&self, server: &Server, first_key: usize, clients: &mut Vec<Client>) -> Result<(), String> {
         let mut link = server.link()?;
         for request in workload::load_scripts() {
             server.call(&mut link, &request)?;
         }
-        let before = resident(server)?;
-        let grown = match self.from {
+        let (text, waits) = match self.from {
             From::One(text) => {
-                let mut client = Client::open(server)?;
-                for first in (0..self.count).step_by(BATCH) {
-                    let keys = first..self.count.min(first + BATCH);
-                    client.send(
-                        &keys.clone().flat_map(|key| workload::request(text, key)).collect::<Vec<u8>>(),
-                    )?;
-                    client.receive(keys.len())?;
-                }
-                let grown = resident(server)? - before;
-                for first in (0..self.count).step_by(BATCH) {
-                    let keys = first..self.count.min(first + BATCH);
-                    client.send(&keys.clone().flat_map(workload::clean).collect::<Vec<u8>>())?;
-                    client.receive(keys.len())?;
-                }
-                grown
+                let request = |key| workload::request(text, first_key + key);
+                return Client::open(server)?.send_all(self.count, request);
             }
-            From::Each(text) | From::EachWaits(text) => {
-                let mut clients = Vec::with_capacity(self.count);
-                for _ in 0..self.count {
-                    let mut client = Client::open(server)?;
-                    client.send(&workload::request(text, 0))?;
-                    clients.push(client);
-                }
-                if matches!(self.from, From::Each(_)) {
-                    clients.iter_mut().try_for_each(|client| client.receive(1))?;
-                }
-                // Who waits says nothing; what a connection asks for afterwards is served after that.
-                server.call(&mut server.link()?, &workload::request("PING", 0))?;
-                resident(server)? - before
-            }
+            From::Each(text) => (text, false),
+            From::EachWaits(text) => (text, true),
         };
-        Ok(grown)
+        for _ in 0..self.count {
+            let mut client = Client::open(server)?;
+            client.send(&workload::request(text, first_key))?;
+            if !waits {
+                client.receive(1)?;
+            }
+            clients.push(client);
+        }
+        // Who waits says nothing; what another asks for afterwards is served after that.
+        server.call(&mut link, &workload::request("PING", 0)).map(drop)
     }
 }
 
@@ -125,6 +118,16 @@ impl Client {
         let stream =
             open().map_err(|error: std::io::Error| format!("cannot connect to {}: {error}", server.addr))?;
         Ok(Client { stream, received: Vec::new() })
+    }
+
+    /// Sends a request for each key, many at once, and waits for the replies.
+    fn send_all(&mut self, keys: usize, request: impl Fn(usize) -> Vec<u8>) -> Result<(), String> {
+        for first in (0..keys).step_by(BATCH) {
+            let batch = first..keys.min(first + BATCH);
+            self.send(&batch.clone().flat_map(&request).collect::<Vec<u8>>())?;
+            self.receive(batch.len())?;
+        }
+        Ok(())
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), String> {

@@ -56,40 +56,37 @@ pub fn find(argv: &[&[u8]], version: Version) -> Option<&'static Command> {
 pub fn find_by_name(name: &[u8], version: Version) -> Option<&'static Command> {
     static INDEXES: OnceLock<[Index; Version::ALL.len()]> = OnceLock::new();
     let indexes = INDEXES.get_or_init(|| Version::ALL.map(index));
-    let name = Name::new(name)?;
-    let (_, row) = indexes[version as usize].find(name.hash(), |(known, _)| *known == name)?;
-    Some(row)
+    let is_named = |row: &&Command| {
+        let known = row.name.as_bytes();
+        known == name || known.eq_ignore_ascii_case(name)
+    };
+    indexes[version as usize].find(hash(name), is_named).copied()
 }
 
-type Index = HashTable<(Name, &'static Command)>;
+type Index = HashTable<&'static Command>;
 
 fn index(version: Version) -> Index {
     let mut index = HashTable::new();
     for row in all(version) {
-        let name = Name::new(row.name.as_bytes()).expect("no command has a longer name");
-        index.insert_unique(name.hash(), (name, row), |(name, _)| name.hash());
+        index.insert_unique(hash(row.name.as_bytes()), row, |row| hash(row.name.as_bytes()));
     }
     index
 }
 
-/// A name in lower case, filled up with NULs: of one size, so that it is compared and hashed without a loop.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Name([u8; 32]);
-
-impl Name {
-    /// `None`: longer than any.
-    fn new(name: &[u8]) -> Option<Name> {
-        let mut lower = [0; 32];
-        lower.get_mut(..name.len())?.copy_from_slice(name);
-        lower.make_ascii_lowercase();
-        // A NUL inside would look like the end of a shorter name.
-        (name.last() != Some(&0)).then_some(Name(lower))
-    }
-
-    fn hash(self) -> u64 {
-        let (words, _) = self.0.as_chunks::<8>();
-        let mut hasher = FixedState::default().build_hasher();
-        words.iter().for_each(|word| hasher.write_u64(u64::from_le_bytes(*word)));
-        hasher.finish()
-    }
+/// A hash that is the same in any case. Names differ in their length or in their first and last bytes, and these take no loop.
+fn hash(name: &[u8]) -> u64 {
+    const LOWER_CASE: u64 = 0x2020_2020_2020_2020;
+    let (first, last) = match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
+        (Some(&first), Some(&last)) => (u64::from_le_bytes(first), u64::from_le_bytes(last)),
+        _ => match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
+            (Some(&first), Some(&last)) => {
+                (u32::from_le_bytes(first).into(), u32::from_le_bytes(last).into())
+            }
+            _ => name.iter().fold((0, 0), |(word, _), &byte| (word << 8 | u64::from(byte), 0)),
+        },
+    };
+    let mut hasher = FixedState::default().build_hasher();
+    hasher.write_u64((first | LOWER_CASE) ^ name.len() as u64);
+    hasher.write_u64(last | LOWER_CASE);
+    hasher.finish()
 }
