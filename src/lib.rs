@@ -3,7 +3,7 @@
 //! Everything behind the socket is a deterministic state machine; the drivers around it carry bytes and time. From the
 //! outside in:
 //!
-//! - [`cli`], [`net`], [`sim`], [`diff`]: the drivers. [`Sim`] is the one for tests in Rust.
+//! - [`cli`], [`net`], [`sim`], [`diff`], [`bench`]: the drivers. [`Sim`] is the one for tests in Rust.
 //! - [`world`]: nodes, one clock, one order of events.
 //! - [`node`]: one emulated Redis: sessions, dispatch, blocking, pub/sub, settings.
 //! - [`commands`]: a row and a function for each command.
@@ -13,6 +13,7 @@
 //!
 //! `docs/design.md` tells why it is built so.
 
+pub mod bench;
 pub mod cli;
 pub mod commands;
 pub mod control;

@@ -11,6 +11,7 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
     };
     match digits {
         [b'0'] => return (!negative).then_some(0),
+        // Nineteen digits fit into the magnitude.
         [b'1'..=b'9', ..] if digits.len() <= 19 => {}
         _ => return None,
     }
@@ -19,7 +20,7 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
         if !digit.is_ascii_digit() {
             return None;
         }
-        magnitude = magnitude.checked_mul(10)?.checked_add((digit - b'0') as u64)?;
+        magnitude = magnitude * 10 + (digit - b'0') as u64;
     }
     if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }

@@ -9,6 +9,8 @@ pub enum Version {
 }
 
 impl Version {
+    pub const ALL: [Version; 3] = [Version::V7_0, Version::V7_2, Version::V7_4];
+
     /// The exact release whose details are followed, as `INFO` and `HELLO` report it.
     pub fn full(self) -> &'static str {
         match self {

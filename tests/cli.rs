@@ -137,3 +137,36 @@ fn sigterm_and_shutdown_end_it_cleanly() {
     server.connect().send(&["SHUTDOWN", "NOSAVE"]);
     assert_eq!(server.wait(Duration::from_secs(5)).and_then(|status| status.code()), Some(0));
 }
+
+#[test]
+fn a_server_that_cannot_be_measured_is_one_line() {
+    let dead = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let deaf = TcpListener::bind("127.0.0.1:0").unwrap();
+    let deaf_addr = deaf.local_addr().unwrap().to_string();
+    let locked = Server::redlatch("7.4", &["--requirepass", "secret"]);
+    let locked_addr = format!("127.0.0.1:{}", locked.port);
+    for (address, said) in [
+        (dead.as_str(), "cannot connect to"),
+        (&deaf_addr, "does not answer as a Redis server"),
+        (&locked_addr, "NOAUTH Authentication required."),
+        ("nowhere", "is not HOST:PORT"),
+    ] {
+        let output = redlatch(&["bench", "--against", address, "--workload", "ping"]);
+        assert_eq!(output.status.code(), Some(2), "{address}");
+        assert!(stderr(&output).contains(said), "{address} said {}", stderr(&output));
+        assert_eq!(stderr(&output).lines().count(), 1, "{address} said {}", stderr(&output));
+    }
+}
+
+#[test]
+fn a_benchmark_measures_both_servers_and_leaves_no_keys() {
+    let other = Server::redlatch("7.4", &[]);
+    let address = format!("127.0.0.1:{}", other.port);
+    let workloads = ["--workload", "lock", "--workload", "fair", "--workload", "wakeup"];
+    let sizes = ["--connections", "3", "--pipeline", "2", "--requests", "600", "--rounds", "2"];
+    let output = redlatch(&[&["bench", "--against", &address][..], &workloads, &sizes].concat());
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", stderr(&output));
+    assert_eq!(text.matches(" × ").count(), 3, "{text}");
+    assert_eq!(other.connect().call(&["DBSIZE"]), b":0\r\n");
+}

@@ -3,6 +3,7 @@
 // A driver: here, and nowhere below, is the real world.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
+mod bench;
 mod demo;
 mod diff;
 mod options;
@@ -19,6 +20,10 @@ pub use options::Options;
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let mut args: Vec<String> = args.into_iter().collect();
     match args.get(1).map(String::as_str) {
+        Some("bench") => {
+            args.remove(0);
+            return bench::main(args);
+        }
         Some("diff") => {
             args.remove(0);
             return diff::main(args);

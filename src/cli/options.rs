@@ -32,7 +32,8 @@ Examples:
   redlatch --redis-version 7.0 redis.conf      as Redis 7.0, with a configuration file
   redlatch --trace run.jsonl                   write the run down
   redlatch replay run.jsonl                    run it again and compare
-  redlatch diff --help                         compare with a real server")]
+  redlatch diff --help                         compare with a real server
+  redlatch bench --help                        measure speed and memory, next to a real server's")]
 struct Cli {
     /// A configuration file in the form of redis.conf.
     #[arg(value_name = "CONFIG_FILE")]

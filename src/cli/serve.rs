@@ -122,7 +122,7 @@ fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
 }
 
 /// Every client takes a file descriptor, and shells allow few: redis-server raises the limit for itself too.
-fn raise_file_limit(clients: usize) {
+pub(super) fn raise_file_limit(clients: usize) {
     const OTHERS: u64 = 64;
     let wanted = clients as u64 + OTHERS;
     match rlimit::increase_nofile_limit(wanted) {

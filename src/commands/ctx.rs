@@ -38,6 +38,8 @@ pub struct Ctx<'a> {
     /// The key that woke a blocked request.
     pub ready_key: Option<&'a [u8]>,
     db: usize,
+    /// The client's commands do not count as a use of keys.
+    no_touch: bool,
 }
 
 impl<'a> Ctx<'a> {
@@ -49,8 +51,9 @@ impl<'a> Ctx<'a> {
         reply: &'a mut Reply,
         origin: Origin,
     ) -> Ctx<'a> {
-        let db = node.sessions.get(id).map_or(0, |session| session.db);
-        Ctx { node, id, command, argv, reply, origin, waits_again: false, ready_key: None, db }
+        let (db, no_touch) =
+            node.sessions.get(id).map_or((0, false), |session| (session.db, session.no_touch));
+        Ctx { node, id, command, argv, reply, origin, waits_again: false, ready_key: None, db, no_touch }
     }
 
     pub fn version(&self) -> Version {
@@ -144,8 +147,7 @@ impl<'a> Ctx<'a> {
 
     fn mark_used(&mut self, slot: u32) {
         let now_s = (self.node.store.now.mono_us / 1_000_000) as u32;
-        let no_touch = self.command.name != "touch"
-            && self.node.sessions.get(self.id).is_some_and(|session| session.no_touch);
+        let no_touch = self.no_touch && self.command.name != "touch";
         if let Some(entry) = self.node.store.dbs[self.db].entry_mut(slot)
             && !no_touch
         {

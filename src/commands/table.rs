@@ -1,6 +1,6 @@
 //! All commands, found by name.
 
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
 
 use foldhash::fast::FixedState;
@@ -54,26 +54,39 @@ pub fn find(argv: &[&[u8]], version: Version) -> Option<&'static Command> {
 
 /// The row of a name in any case, without regard to subcommands.
 pub fn find_by_name(name: &[u8], version: Version) -> Option<&'static Command> {
-    static INDEX: OnceLock<HashTable<&'static Command>> = OnceLock::new();
-    let index = INDEX.get_or_init(|| {
-        let rows = FAMILIES.iter().flat_map(|family| family.iter());
-        let mut index = HashTable::new();
-        for row in rows {
-            index.insert_unique(hash(row.name.as_bytes()), row, |row| hash(row.name.as_bytes()));
-        }
-        index
-    });
-    let mut lower = [0; MAX_NAME];
-    let lower = lower.get_mut(..name.len())?;
-    lower.copy_from_slice(name);
-    lower.make_ascii_lowercase();
-    let row = index.find(hash(lower), |row| row.name.as_bytes() == lower)?;
-    row.exists_in(version).then_some(*row)
+    static INDEXES: OnceLock<[Index; Version::ALL.len()]> = OnceLock::new();
+    let indexes = INDEXES.get_or_init(|| Version::ALL.map(index));
+    let is_named = |row: &&Command| {
+        let known = row.name.as_bytes();
+        known == name || known.eq_ignore_ascii_case(name)
+    };
+    indexes[version as usize].find(hash(name), is_named).copied()
 }
 
-/// No command has a longer name.
-const MAX_NAME: usize = 32;
+type Index = HashTable<&'static Command>;
 
+fn index(version: Version) -> Index {
+    let mut index = HashTable::new();
+    for row in all(version) {
+        index.insert_unique(hash(row.name.as_bytes()), row, |row| hash(row.name.as_bytes()));
+    }
+    index
+}
+
+/// A hash that is the same in any case. Names differ in their length or in their first and last bytes, and these take no loop.
 fn hash(name: &[u8]) -> u64 {
-    FixedState::default().hash_one(name)
+    const LOWER_CASE: u64 = 0x2020_2020_2020_2020;
+    let (first, last) = match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
+        (Some(&first), Some(&last)) => (u64::from_le_bytes(first), u64::from_le_bytes(last)),
+        _ => match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
+            (Some(&first), Some(&last)) => {
+                (u32::from_le_bytes(first).into(), u32::from_le_bytes(last).into())
+            }
+            _ => name.iter().fold((0, 0), |(word, _), &byte| (word << 8 | u64::from(byte), 0)),
+        },
+    };
+    let mut hasher = FixedState::default().build_hasher();
+    hasher.write_u64((first | LOWER_CASE) ^ name.len() as u64);
+    hasher.write_u64(last | LOWER_CASE);
+    hasher.finish()
 }

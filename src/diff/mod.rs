@@ -26,7 +26,7 @@ mod runner;
 mod shapes;
 mod shrink;
 mod step;
-mod target;
+pub(crate) mod target;
 
 use std::collections::BTreeSet;
 use std::io::Write;

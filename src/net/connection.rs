@@ -1,8 +1,11 @@
 //! One connection: bytes in, requests to the world, bytes out.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
 use tokio::sync::Notify;
@@ -75,27 +78,29 @@ impl Connection {
         if self.flush()? == Fate::Closed {
             return Ok(());
         }
-        let mut readable = true;
+        let wake = self.wake.clone();
+        let mut woken = pin!(wake.notified());
         loop {
-            if readable && self.read()? == Fate::Closed {
-                return Ok(());
+            let unread = self.unread(&self.server.world.borrow());
+            let may_read = unread < UNREAD_LIMIT;
+            if !(self.throttled && may_read) {
+                let fate = poll_fn(|cx| {
+                    if woken.as_mut().poll(cx).is_ready() {
+                        woken.set(wake.notified());
+                        return Poll::Ready(Ok(Fate::Open));
+                    }
+                    if unread > 0 && self.stream.poll_writable(cx)?.is_ready() {
+                        return Poll::Ready(Ok(Fate::Open));
+                    }
+                    if may_read { self.poll_read(cx) } else { Poll::Pending }
+                });
+                if fate.await? == Fate::Closed {
+                    return Ok(());
+                }
             }
-            readable = false;
             self.run_pending();
             if self.flush()? == Fate::Closed {
                 return Ok(());
-            }
-            let unread = self.unread(&self.server.world.borrow());
-            let wants_read = unread < UNREAD_LIMIT;
-            if self.throttled && wants_read {
-                continue;
-            }
-            tokio::select! {
-                ready = self.stream.ready(wants_read, unread > 0) => {
-                    ready?;
-                    readable = wants_read;
-                }
-                () = self.wake.notified() => {}
             }
         }
     }
@@ -105,16 +110,14 @@ impl Connection {
         self.output.len() - self.written + world.output_len(self.id)
     }
 
-    /// Reads once and runs what is complete. What remains in the socket makes it readable again.
-    fn read(&mut self) -> io::Result<Fate> {
+    /// Reads once and runs what is complete. What remains in the socket keeps it readable.
+    fn poll_read(&mut self, cx: &mut Context) -> Poll<io::Result<Fate>> {
         let server = self.server.clone();
         let mut scratch = server.scratch.borrow_mut();
-        let len = match self.stream.try_read(&mut scratch) {
-            Ok(0) => return Ok(Fate::Closed),
-            Ok(len) => len,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Fate::Open),
-            Err(error) => return Err(error),
-        };
+        let len = ready!(self.stream.poll_read(cx, &mut scratch))?;
+        if len == 0 {
+            return Poll::Ready(Ok(Fate::Closed));
+        }
         if self.pending.is_empty() {
             let used = self.run(&scratch[..len]);
             self.pending.extend_from_slice(&scratch[used..len]);
@@ -124,9 +127,9 @@ impl Connection {
         let limit = server.world.borrow().nodes()[self.id.node].config.query_buffer_limit;
         if self.pending.len() as u64 > limit {
             tracing::warn!(client = self.id.session.number, "query buffer limit exceeded");
-            return Ok(Fate::Closed);
+            return Poll::Ready(Ok(Fate::Closed));
         }
-        Ok(Fate::Open)
+        Poll::Ready(Ok(Fate::Open))
     }
 
     /// Runs requests that had to wait.

@@ -1,8 +1,10 @@
 //! TCP and Unix sockets as one.
 
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
 
-use tokio::io::Interest;
+use tokio::io::{AsyncRead, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 
 /// A connected socket.
@@ -12,11 +14,15 @@ pub enum Stream {
 }
 
 impl Stream {
-    pub fn try_read(&self, buf: &mut [u8]) -> io::Result<usize> {
-        match self {
-            Stream::Tcp(stream) => stream.try_read(buf),
-            Stream::Unix(stream) => stream.try_read(buf),
-        }
+    /// Reads what is there. A read that does not fill `buf` has emptied the socket, so that the next one waits for more
+    /// without asking the system.
+    pub fn poll_read(&mut self, cx: &mut Context, buf: &mut [u8]) -> Poll<io::Result<usize>> {
+        let mut buf = ReadBuf::new(buf);
+        ready!(match self {
+            Stream::Tcp(stream) => Pin::new(stream).poll_read(cx, &mut buf),
+            Stream::Unix(stream) => Pin::new(stream).poll_read(cx, &mut buf),
+        })?;
+        Poll::Ready(Ok(buf.filled().len()))
     }
 
     pub fn try_write(&self, buf: &[u8]) -> io::Result<usize> {
@@ -26,17 +32,11 @@ impl Stream {
         }
     }
 
-    /// Waits until it may be read or, if asked, written.
-    pub async fn ready(&self, read: bool, write: bool) -> io::Result<()> {
-        let interest = match (read, write) {
-            (true, true) => Interest::READABLE | Interest::WRITABLE,
-            (false, true) => Interest::WRITABLE,
-            (true, false) => Interest::READABLE,
-            (false, false) => return std::future::pending().await,
-        };
+    /// Waits until it takes more bytes.
+    pub fn poll_writable(&self, cx: &mut Context) -> Poll<io::Result<()>> {
         match self {
-            Stream::Tcp(stream) => stream.ready(interest).await.map(drop),
-            Stream::Unix(stream) => stream.ready(interest).await.map(drop),
+            Stream::Tcp(stream) => stream.poll_write_ready(cx),
+            Stream::Unix(stream) => stream.poll_write_ready(cx),
         }
     }
 

@@ -228,11 +228,10 @@ impl Node {
         origin: Origin,
     ) -> Outcome {
         let monitored = !self.monitors.is_empty() && !command.has(SKIP_MONITOR | ADMIN);
-        let db = self.sessions.get(id).map_or(0, |session| session.db);
-        let mut wants_no_reply = false;
+        let (mut db, mut wants_no_reply) = (0, false);
         if let Some(session) = self.sessions.get_mut(id) {
             session.last_command = command.name;
-            wants_no_reply = session.wants_no_reply();
+            (db, wants_no_reply) = (session.db, session.wants_no_reply());
         }
         self.stats.commands_processed += 1;
         self.stats.count_call(command);

@@ -4,7 +4,10 @@
 //! client waits, and the driver lets it go on slice by slice. Once it has run for `busy-reply-threshold` it is *busy*:
 //! other clients are told so, and may kill it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 
 use super::Node;
 use super::session::{OwnedArgs, SessionId, TimeoutReply, Wait};
@@ -26,7 +29,7 @@ pub struct Scripts {
     version: Version,
     /// Lent to the script while it executes.
     vm: Option<Box<Vm>>,
-    cache: BTreeMap<Sha, Cached>,
+    cache: HashMap<Sha, Cached, FixedState>,
     /// Scripts that came by EVAL only, the one used longest ago first.
     by_eval: VecDeque<Sha>,
     running: Option<Running>,
@@ -65,7 +68,7 @@ struct Call {
 
 impl Scripts {
     pub fn new(version: Version) -> Scripts {
-        Scripts { version, vm: None, cache: BTreeMap::new(), by_eval: VecDeque::new(), running: None }
+        Scripts { version, vm: None, cache: HashMap::default(), by_eval: VecDeque::new(), running: None }
     }
 
     /// How many scripts are cached.

@@ -1,5 +1,7 @@
 //! Databases: keys with their values and expiry, and the timers that remove them.
 
+use std::cell::Cell;
+
 use super::{Limits, SlabMap, Value};
 use crate::node::Timer;
 use crate::wheel::{TimerId, Wheel};
@@ -69,6 +71,8 @@ pub struct Db {
     keys: SlabMap<Entry>,
     /// How many keys have an expiry.
     volatile: usize,
+    /// The slot found last: a script calls one command after the other for its key.
+    found_last: Cell<u32>,
 }
 
 impl Db {
@@ -86,7 +90,13 @@ impl Db {
 
     /// The slot of a key, expired or not. Slots stay valid until their key is removed.
     pub fn find(&self, key: &[u8]) -> Option<u32> {
-        self.keys.find(key)
+        let last = self.found_last.get();
+        if self.keys.key(last) == Some(key) {
+            return Some(last);
+        }
+        let slot = self.keys.find(key)?;
+        self.found_last.set(slot);
+        Some(slot)
     }
 
     pub fn key(&self, slot: u32) -> Option<&[u8]> {

@@ -121,3 +121,14 @@ kind!(List, List, List::new);
 kind!(Set, Set, |_| Set::intset());
 kind!(SortedSet, SortedSet, |limits| SortedSet::for_members(0, 0, limits));
 kind!(Hash, Hash, |_| Hash::new());
+
+#[cfg(test)]
+mod tests {
+    use super::Value;
+
+    #[test]
+    fn what_stands_in_place_makes_no_value_larger() {
+        assert_eq!(size_of::<Value>(), 56);
+        assert_eq!(size_of::<crate::store::Entry>(), 80);
+    }
+}

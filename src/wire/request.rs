@@ -84,6 +84,10 @@ impl RequestParser {
 
     /// Reads `*<count>`. False: incomplete.
     fn array_header(&mut self, buf: &[u8], limits: RequestLimits) -> Result<bool, ProtocolError> {
+        if let Some((count @ ..=10, header)) = short_header(buf, b'*') {
+            (self.missing, self.pos) = (count, header);
+            return Ok(true);
+        }
         let Some(line) = header_line(buf, 0, "too big mbulk count string")? else {
             return Ok(false);
         };
@@ -101,25 +105,19 @@ impl RequestParser {
     fn bulk(&mut self, buf: &[u8], limits: RequestLimits) -> Result<bool, ProtocolError> {
         let len = match self.bulk_len {
             Some(len) => len,
-            None => {
-                let Some(line) = header_line(buf, self.pos, "too big bulk count string")? else {
-                    return Ok(false);
-                };
-                if buf[self.pos] != b'$' {
-                    return Err(error(&format!("expected '$', got '{}'", buf[self.pos] as char)));
+            None => match short_header(&buf[self.pos..], b'$') {
+                Some((len, header)) if len as u64 <= limits.max_bulk_len => {
+                    self.pos += header;
+                    len
                 }
-                let len = num::parse_i64(&buf[self.pos + 1..line.end])
-                    .and_then(|len| u64::try_from(len).ok())
-                    .filter(|&len| len <= limits.max_bulk_len)
-                    .ok_or_else(|| error("invalid bulk length"))?;
-                if len > 16 * 1024 && !limits.authenticated {
-                    return Err(error("unauthenticated bulk length"));
-                }
-                self.pos = line.next;
-                *self.bulk_len.insert(len as usize)
-            }
+                _ => match self.bulk_header(buf, limits)? {
+                    Some(len) => len,
+                    None => return Ok(false),
+                },
+            },
         };
         if buf.len() < self.pos + len + 2 {
+            self.bulk_len = Some(len);
             return Ok(false);
         }
         self.spans.push(self.pos..self.pos + len);
@@ -127,6 +125,25 @@ impl RequestParser {
         self.missing -= 1;
         self.bulk_len = None;
         Ok(true)
+    }
+
+    /// Reads `$<len>`.
+    fn bulk_header(&mut self, buf: &[u8], limits: RequestLimits) -> Result<Option<usize>, ProtocolError> {
+        let Some(line) = header_line(buf, self.pos, "too big bulk count string")? else {
+            return Ok(None);
+        };
+        if buf[self.pos] != b'$' {
+            return Err(error(&format!("expected '$', got '{}'", buf[self.pos] as char)));
+        }
+        let len = num::parse_i64(&buf[self.pos + 1..line.end])
+            .and_then(|len| u64::try_from(len).ok())
+            .filter(|&len| len <= limits.max_bulk_len)
+            .ok_or_else(|| error("invalid bulk length"))?;
+        if len > 16 * 1024 && !limits.authenticated {
+            return Err(error("unauthenticated bulk length"));
+        }
+        self.pos = line.next;
+        Ok(Some(len as usize))
     }
 
     fn inline(&mut self, buf: &[u8]) -> Result<Option<usize>, ProtocolError> {
@@ -148,6 +165,19 @@ impl RequestParser {
 
 fn error(text: &str) -> ProtocolError {
     ProtocolError(text.to_owned())
+}
+
+/// The number and the length of a header of one or two digits, which nearly all are. `None` says nothing: the header has
+/// to be looked at more closely.
+fn short_header(buf: &[u8], kind: u8) -> Option<(usize, usize)> {
+    let digit = |byte: u8| (byte - b'0') as usize;
+    match *buf {
+        [first, a @ b'0'..=b'9', b'\r', _, ..] if first == kind => Some((digit(a), 4)),
+        [first, a @ b'1'..=b'9', b @ b'0'..=b'9', b'\r', _, ..] if first == kind => {
+            Some((digit(a) * 10 + digit(b), 5))
+        }
+        _ => None,
+    }
 }
 
 struct Line {

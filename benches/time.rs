@@ -1,0 +1,15 @@
+//! What the parts of the server take, in time: `cargo bench --bench time`.
+
+mod support;
+
+use criterion::{Criterion, criterion_group, criterion_main};
+
+fn parts(criterion: &mut Criterion) {
+    for (name, prepare) in support::CASES {
+        let mut run = prepare();
+        criterion.bench_function(name, |bencher| bencher.iter(&mut run));
+    }
+}
+
+criterion_group!(benches, parts);
+criterion_main!(benches);
