@@ -17,6 +17,7 @@ pub mod cli;
 pub mod commands;
 pub mod diff;
 pub mod error;
+pub mod fuzz;
 pub mod glob;
 mod grisu;
 pub mod jar;

@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 mod diff;
+mod fuzz;
 mod options;
 mod serve;
 
@@ -18,6 +19,10 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
         Some("diff") => {
             args.remove(0);
             return diff::main(args);
+        }
+        Some("fuzz") => {
+            args.remove(0);
+            return fuzz::main(args);
         }
         Some(crate::diff::SUBJECT) => {
             args.remove(1);

@@ -68,7 +68,7 @@ impl Binding {
         let batch = contains(script, b"#KEYS");
         let mut keys = vec![None; count(script, b"KEYS[")];
         let mut args = vec![None; count(script, b"ARGV[")];
-        let mut set = |slots: &mut Vec<Option<Slot>>, index: Option<usize>, slot: Slot| {
+        let set = |slots: &mut Vec<Option<Slot>>, index: Option<usize>, slot: Slot| {
             if let Some(place) = index.and_then(|index| slots.get_mut(index.checked_sub(1)?)) {
                 place.get_or_insert(slot);
             }
@@ -97,13 +97,13 @@ impl Binding {
         }
         set(&mut args, owner_index(script), Slot::Owner);
         set(&mut args, time_index(script), Slot::Now);
-        for (words, slot) in ARGS {
-            set(&mut args, at(words), *slot);
-        }
         for (of, words, slot) in ARGS_OF {
             if role == *of {
                 set(&mut args, at(words), *slot);
             }
+        }
+        for (words, slot) in ARGS {
+            set(&mut args, at(words), *slot);
         }
         match role {
             Role::ReadRenew => set(&mut keys, Some(2), Slot::AllHolds),
