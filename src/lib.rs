@@ -20,6 +20,7 @@ pub mod control;
 pub mod demo;
 pub mod diff;
 pub mod error;
+pub mod fuzz;
 pub mod glob;
 mod grisu;
 pub mod jar;

@@ -7,7 +7,8 @@ mod jars;
 
 use std::collections::BTreeSet;
 
-use redlatch::locks::role::{Recognised, Role, recognise};
+use redlatch::locks::binding::Binding;
+use redlatch::locks::role::{Recognised, Role, recognise, role};
 
 /// The classes whose scripts are lock scripts.
 fn is_lock_class(class: &str) -> bool {
@@ -126,4 +127,39 @@ fn spaces_do_not_matter_and_other_calls_do() {
     assert_eq!(recognise(b""), None);
     assert_eq!(recognise(b"redis.call("), None);
     assert_eq!(recognise(b"redis.call('hexists"), None);
+}
+
+/// Objects whose scripts the fuzzer can call.
+const BOUND: &[&str] = &[
+    "rlock",
+    "spin",
+    "fenced",
+    "nonreentrant",
+    "fair",
+    "rw.read",
+    "rw.write",
+    "semaphore",
+    "permit",
+    "latch",
+];
+
+#[test]
+fn the_arguments_of_modelled_objects_are_understood() {
+    let mut unknown = BTreeSet::new();
+    // 2.2 kept locks as JSON, and fair locks knew their waiters by a key each until 2.6.
+    for release in jars::releases().iter().filter(|release| *release != "2.2.3") {
+        for script in jars::scripts(release) {
+            let Some(role) = role(script.text.as_bytes()) else { continue };
+            let role = role.of_class(&script.class);
+            if BOUND.contains(&role.object()) && !script.text.contains("'redisson_lock_thread:{'") {
+                let binding = Binding::of(role, script.text.as_bytes());
+                unknown.extend(
+                    binding
+                        .err()
+                        .map(|error| format!("{} {}: {error}\n{}", script.name(), role.name(), script.text)),
+                );
+            }
+        }
+    }
+    assert!(unknown.is_empty(), "{}", Vec::from_iter(unknown).join("\n"));
 }

@@ -6,6 +6,7 @@
 mod bench;
 mod demo;
 mod diff;
+mod fuzz;
 mod options;
 mod replay;
 mod run;
@@ -16,36 +17,27 @@ use std::process::ExitCode;
 
 pub use options::Options;
 
+/// What `redlatch NAME` runs, with its arguments, its name first.
+const SUBCOMMANDS: &[(&str, fn(Vec<String>) -> ExitCode)] = &[
+    ("bench", |args| bench::main(args)),
+    ("demo", |args| demo::main(args)),
+    ("diff", |args| diff::main(args)),
+    ("fuzz", |args| fuzz::main(args)),
+    ("replay", |args| replay::main(args)),
+    ("run", |args| run::main(args)),
+    ("trace", |args| trace::main(args)),
+];
+
 /// Runs the program with the arguments of the process.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let mut args: Vec<String> = args.into_iter().collect();
-    match args.get(1).map(String::as_str) {
-        Some("bench") => {
-            args.remove(0);
-            return bench::main(args);
-        }
-        Some("diff") => {
-            args.remove(0);
-            return diff::main(args);
-        }
-        Some("demo") => {
-            args.remove(0);
-            return demo::main(args);
-        }
-        Some("replay") => {
-            args.remove(0);
-            return replay::main(args);
-        }
-        Some("run") => return run::main(args.split_off(2)),
-        Some("trace") => {
-            args.remove(0);
-            return trace::main(args);
-        }
-        Some(crate::diff::SUBJECT) => {
-            args.remove(1);
-            diff::end_with_starter();
-        }
-        _ => {}
+    let name = args.get(1).map(String::as_str).unwrap_or_default();
+    if let Some((_, run)) = SUBCOMMANDS.iter().find(|(known, _)| *known == name) {
+        return run(args.split_off(1));
+    }
+    if name == crate::diff::SUBJECT {
+        args.remove(1);
+        diff::end_with_starter();
     }
     match Options::parse(args) {
         Ok(options) => serve::serve(options),

@@ -67,7 +67,7 @@ fn refuse(why: &str) -> ExitCode {
 
 impl Arguments {
     fn parse(args: Vec<String>) -> Result<Arguments, String> {
-        let mut args = args.into_iter();
+        let mut args = args.into_iter().skip(1);
         let mut parsed = Arguments {
             speed: 1.0,
             start_at_s: None,

@@ -18,6 +18,8 @@ pub struct JarScript {
     /// Counts the scripts of one method, from 0.
     pub index: usize,
     pub text: String,
+    /// The fields and methods that the method around it uses: what its arguments are made of.
+    pub uses: Vec<String>,
 }
 
 impl JarScript {
@@ -69,17 +71,37 @@ fn class_scripts(bytes: &[u8], scripts: &mut Vec<JarScript>) -> Result<(), noak:
         let method = method?;
         let Some(code) = method.attributes().find_attribute::<Code>(pool)? else { continue };
         let name = pool.retrieve(method.name())?.display().to_string();
+        let mut texts = Vec::new();
+        let mut uses = Vec::new();
         for instruction in code.raw_instructions() {
-            let (RawInstruction::LdC { index } | RawInstruction::LdCW { index }) = instruction?.1 else {
-                continue;
+            let constant = match instruction?.1 {
+                RawInstruction::LdC { index } | RawInstruction::LdCW { index } => pool.get(index)?,
+                RawInstruction::GetStatic { index } => {
+                    uses.push(pool.retrieve(index)?.name_and_type.name.display().to_string());
+                    continue;
+                }
+                RawInstruction::InvokeVirtual { index } => {
+                    uses.push(pool.retrieve(index)?.name_and_type.name.display().to_string());
+                    continue;
+                }
+                _ => continue,
             };
-            let Item::String(constant) = pool.get(index)? else { continue };
+            let Item::String(constant) = constant else { continue };
             let text = pool.retrieve(constant.string)?.display().to_string();
             if is_script(&text) {
-                let same = |script: &&JarScript| script.class == path && script.method == name;
-                let index = scripts.iter().rev().take_while(same).count();
-                scripts.push(JarScript { class: path.clone(), method: name.clone(), index, text });
+                texts.push(text);
             }
+        }
+        for text in texts {
+            let same = |script: &&JarScript| script.class == path && script.method == name;
+            let index = scripts.iter().rev().take_while(same).count();
+            scripts.push(JarScript {
+                class: path.clone(),
+                method: name.clone(),
+                index,
+                text,
+                uses: uses.clone(),
+            });
         }
     }
     Ok(())

@@ -1,3 +1,23 @@
 //! Lock objects: what their scripts are called, what they promise, and how to tell that a promise was broken.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `role`, `binding` | what a script does and what its arguments are, told by its text |
+//! | `kit` | the lock scripts of one release |
+//! | `invariant` | the promises, each with an id |
+//! | `model` | what all models have in common: operations, calls, outcomes, findings |
+//! | `rlock`, `rw`, `fair`, `semaphore`, `permit`, `latch` | one model for each kind of object |
+//! | `view` | the keyspace as models read it |
 
+pub mod binding;
+pub mod fair;
+pub mod invariant;
+pub mod kit;
+pub mod latch;
+pub mod model;
+pub mod permit;
+pub mod rlock;
 pub mod role;
+pub mod rw;
+pub mod semaphore;
+pub mod view;

@@ -139,11 +139,18 @@ pub fn role(script: &[u8]) -> Option<Role> {
 /// What a script does and which of its arguments are what.
 pub fn recognise(script: &[u8]) -> Option<Recognised> {
     let role = role(script)?;
-    let index = |places: &[(&str, usize)]| {
-        places.iter().find_map(|(words, add)| Some(digit_after(script, words.as_bytes())? + add))
-    };
     let lock = (role != Role::FairAbandon).then_some(1);
-    Some(Recognised { role, owner: index(OWNER), time: index(TIME), lock })
+    Some(Recognised { role, owner: owner_index(script), time: time_index(script), lock })
+}
+
+/// The index in `ARGV` of the owner.
+pub(super) fn owner_index(script: &[u8]) -> Option<usize> {
+    OWNER.iter().find_map(|(words, add)| Some(digit_after(script, words.as_bytes())? + add))
+}
+
+/// The index in `ARGV` of the client's clock.
+pub(super) fn time_index(script: &[u8]) -> Option<usize> {
+    TIME.iter().find_map(|words| digit_after(script, words.as_bytes()))
 }
 
 /// Words before the index of the owner: as a field, as a member, by the name of a variable; and what to add to that index.
@@ -161,16 +168,16 @@ const OWNER: &[(&str, usize)] = &[
 ];
 
 /// Words before the index of the client's clock: what deadlines are compared with.
-const TIME: &[(&str, usize)] = &[
-    ("timeout<=tonumber(ARGV[", 0),
-    ("tonumber(timeout)<=tonumber(ARGV[", 0),
-    ("currentTime=tonumber(ARGV[", 0),
-    ("tonumber(ARGV[3])+tonumber(ARGV[", 0),
-    ("'zrangebyscore',KEYS[2],0,ARGV[", 0),
-    ("'zrangebyscore',KEYS[3],0,ARGV[", 0),
-    ("tonumber(expire)<=tonumber(ARGV[", 0),
-    ("permitsName,0,tonumber(ARGV[", 0),
-    ("now=tonumber(ARGV[", 0),
+const TIME: &[&str] = &[
+    "timeout<=tonumber(ARGV[",
+    "tonumber(timeout)<=tonumber(ARGV[",
+    "currentTime=tonumber(ARGV[",
+    "tonumber(ARGV[3])+tonumber(ARGV[",
+    "'zrangebyscore',KEYS[2],0,ARGV[",
+    "'zrangebyscore',KEYS[3],0,ARGV[",
+    "tonumber(expire)<=tonumber(ARGV[",
+    "permitsName,0,tonumber(ARGV[",
+    "now=tonumber(ARGV[",
 ];
 
 /// Each role with the commands of its scripts and words of their text that tell them from others with the same commands. `x?`
@@ -353,12 +360,12 @@ fn matches(shape: &str, commands: &[&[u8]]) -> bool {
 }
 
 /// Whether a text contains words; spaces do not count.
-fn contains(text: &[u8], words: &[u8]) -> bool {
+pub(super) fn contains(text: &[u8], words: &[u8]) -> bool {
     end_of(text, words).is_some()
 }
 
 /// The digit that follows words in a text.
-fn digit_after(text: &[u8], words: &[u8]) -> Option<usize> {
+pub(super) fn digit_after(text: &[u8], words: &[u8]) -> Option<usize> {
     let digit = text[end_of(text, words)?..].trim_ascii_start().first()?;
     char::from(*digit).to_digit(10).map(|digit| digit as usize)
 }

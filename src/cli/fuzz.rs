@@ -1,0 +1,215 @@
+//! `redlatch fuzz`: broken promises of lock scripts, with the shortest schedule that shows each.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Parser, ValueEnum};
+
+use crate::fuzz::{self, Options, report};
+use crate::locks::invariant::{Invariant, Rules};
+use crate::locks::kit::Kit;
+use crate::locks::model::{Violation, Wanted};
+
+/// Looks for broken promises in the lock scripts of a Redisson release.
+///
+/// Runs random schedules of several owners against the scripts in a jar, on a server in this process whose clock moves only when
+/// told, and compares every reply, message and key with what the lock promises. Each broken promise is printed with the shortest
+/// schedule that shows it. The exit code is 1 if there is one, 0 if there is none, 2 if nothing could be run.
+#[derive(Parser, Debug)]
+#[command(name = "redlatch fuzz", max_term_width = 100)]
+#[command(after_help = "\
+Examples:
+  redlatch fuzz --jar redisson-3.4.2.jar --object rw
+  redlatch fuzz --jar redisson-4.7.0.jar --invariant M2@read.unlock --seconds 20
+  redlatch fuzz --jar redisson-4.7.0.jar --object rlock --exhaustive --owners 2 --depth 4
+  redlatch fuzz --list")]
+struct Cli {
+    /// The release: a jar with its classes.
+    #[arg(long, value_name = "JAR", required_unless_present = "list")]
+    jar: Option<PathBuf>,
+
+    /// An object: rlock, rw, fair, spin, fenced, nonreentrant, semaphore, permit, latch. By default all.
+    #[arg(long, value_name = "NAME")]
+    object: Vec<String>,
+
+    /// A promise, such as M1, or M2@read.unlock for what breaks at one operation. By default all.
+    #[arg(long, value_name = "ID", value_parser = parse_wanted)]
+    invariant: Vec<(Invariant, Option<String>)>,
+
+    /// What counts: as-documented allows what Redisson does on purpose, strict does not.
+    #[arg(long, value_name = "RULES", value_enum, default_value = "as-documented")]
+    rules: RulesName,
+
+    /// How long to search, for each object.
+    #[arg(long, value_name = "SECONDS", default_value = "5")]
+    seconds: f64,
+
+    /// How many schedules to try, for each object and job, in place of a time.
+    #[arg(long, value_name = "N")]
+    runs: Option<u64>,
+
+    /// Where the schedules come from.
+    #[arg(long, value_name = "NUMBER", default_value = "0")]
+    seed: u64,
+
+    /// How many threads search.
+    #[arg(long, value_name = "N", default_value = "1")]
+    jobs: usize,
+
+    /// Which part of the schedules to try: 2/4 is the second of four.
+    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = parse_shard)]
+    shard: (u64, u64),
+
+    /// Try all schedules of up to --depth steps instead of random ones.
+    #[arg(long)]
+    exhaustive: bool,
+
+    /// How many steps the schedules of --exhaustive have at most.
+    #[arg(long, value_name = "N", default_value = "4")]
+    depth: usize,
+
+    /// How many owners there are, at most 3.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u8).range(1..=3))]
+    owners: u8,
+
+    /// No lost replies, lost keys and wrong clocks.
+    #[arg(long)]
+    no_faults: bool,
+
+    /// Runs one schedule, as a report named it.
+    #[arg(long, value_name = "WORD")]
+    replay: Option<String>,
+
+    /// How to report.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    format: Format,
+
+    /// Lists the promises and ends.
+    #[arg(long)]
+    list: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RulesName {
+    AsDocumented,
+    Strict,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Junit,
+}
+
+fn parse_wanted(word: &str) -> Result<(Invariant, Option<String>), String> {
+    Wanted::parse(word).ok_or_else(|| "no such promise; --list shows them".to_owned())
+}
+
+fn parse_shard(word: &str) -> Result<(u64, u64), String> {
+    let parse = || {
+        let (part, parts) = word.split_once('/')?;
+        let (part, parts): (u64, u64) = (part.parse().ok()?, parts.parse().ok()?);
+        (1..=parts).contains(&part).then_some((part - 1, parts))
+    };
+    parse().ok_or_else(|| "not a part such as 2/4".to_owned())
+}
+
+/// Runs the subcommand.
+pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    match run(&cli) {
+        Ok(broken) => ExitCode::from(broken as u8),
+        Err(message) => {
+            eprintln!("redlatch fuzz: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<bool, String> {
+    if cli.list {
+        for invariant in Invariant::ALL {
+            println!("{:4} {}", invariant.id(), invariant.text());
+        }
+        return Ok(false);
+    }
+    let Some(jar) = &cli.jar else { return Err("no jar".to_owned()) };
+    let kit = kit(jar)?;
+    let rules = match cli.rules {
+        RulesName::AsDocumented => Rules::AsDocumented,
+        RulesName::Strict => Rules::Strict,
+    };
+    let wanted = Wanted::these(cli.invariant.clone());
+    if let Some(word) = &cli.replay {
+        return replay(&kit, cli, word, rules, &wanted);
+    }
+    let options = Options {
+        objects: cli.object.clone(),
+        wanted,
+        rules,
+        seed: cli.seed,
+        runs: cli.runs,
+        time: Duration::from_secs_f64(cli.seconds.max(0.0)),
+        faults: !cli.no_faults,
+        owners: usize::from(cli.owners),
+        exhaustive: cli.exhaustive.then_some(cli.depth),
+        jobs: cli.jobs,
+        shard: cli.shard,
+        ..Options::default()
+    };
+    let reports = fuzz::run(&kit, &options)?;
+    let jar = jar.display().to_string();
+    match cli.format {
+        Format::Text => {
+            for report in &reports {
+                for finding in &report.findings {
+                    println!("{}", report::text(finding, &jar));
+                }
+            }
+            for report in &reports {
+                print!("{}", report::coverage(report));
+            }
+            kit.left_out.iter().for_each(|why| println!("not run: {why}"));
+        }
+        Format::Json => print!("{}", report::json(&reports, &jar)),
+        Format::Junit => print!("{}", report::junit(&reports, &jar)),
+    }
+    Ok(reports.iter().any(|report| !report.findings.is_empty()))
+}
+
+/// The lock scripts of a jar.
+pub fn kit(jar: &Path) -> Result<Kit, String> {
+    let bytes = std::fs::read(jar).map_err(|error| format!("cannot read {}: {error}", jar.display()))?;
+    let scripts = crate::jar::scripts(&bytes).map_err(|error| format!("{}: {error}", jar.display()))?;
+    let kit = Kit::new(&scripts);
+    match kit.tools().is_empty() {
+        true => Err(format!("{} has no lock scripts that are known", jar.display())),
+        false => Ok(kit),
+    }
+}
+
+fn replay(kit: &Kit, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted) -> Result<bool, String> {
+    let [object] = &cli.object[..] else { return Err("--replay needs one --object".to_owned()) };
+    let steps = fuzz::schedule::decode(word).ok_or("not a schedule")?;
+    let mut runner =
+        fuzz::runner_for(kit, object).ok_or_else(|| format!("no object '{object}' in this release"))?;
+    let mut lines = Vec::new();
+    let broken = runner.run(&steps, rules, wanted, Some(&mut lines));
+    print!("{}", report::table(&lines));
+    if let Some((_, Violation { invariant, operation, text })) = &broken {
+        println!(
+            "\n{object}: {} broken at {operation}: {text}\n  promised: {}",
+            invariant.id(),
+            invariant.text()
+        );
+    }
+    Ok(broken.is_some())
+}

@@ -1,0 +1,465 @@
+//! Runs schedules against the scripts of a release, with a model in lock-step.
+
+use std::fmt::Write;
+
+use super::bench::{Bench, Loaded};
+use super::schedule::{COMMON, Common, Step};
+use crate::locks::invariant::{Invariant, Rules};
+use crate::locks::kit::Kit;
+use crate::locks::model::*;
+use crate::locks::view::{FOREVER, View};
+use crate::store::Value;
+use crate::version::Version;
+
+/// How far the clock of a client can be wrong.
+const SKEWS_MS: [i64; 4] = [0, 3_000, -3_000, 60_000];
+
+/// How long after the last step everything has ended.
+const REST_MS: u64 = 3_600_000;
+
+/// What was executed, for coverage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// For each operation how often each kind of reply came.
+    pub replies: Vec<[u64; REPLIES.len()]>,
+    pub scripts: u64,
+    pub steps: u64,
+}
+
+/// The kinds of reply that coverage tells apart.
+pub const REPLIES: [&str; 7] = ["nil", "0", "1", "number", "text", "list", "error"];
+
+fn reply_kind(reply: Reply) -> usize {
+    match reply {
+        Reply::Nil => 0,
+        Reply::Int(0) => 1,
+        Reply::Int(1) => 2,
+        Reply::Int(_) => 3,
+        Reply::Text(_) => 4,
+        Reply::Array(_) => 5,
+        Reply::Error(_) => 6,
+    }
+}
+
+/// A step as it went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Index in the schedule.
+    pub step: usize,
+    pub at_ms: i64,
+    pub who: String,
+    pub what: String,
+    pub reply: String,
+    pub messages: Vec<String>,
+    pub keys: Vec<String>,
+    /// The request as it was sent.
+    pub argv: Vec<Vec<u8>>,
+}
+
+/// The last request of an owner that its client would send again.
+#[derive(Default)]
+struct Sent {
+    call: Call,
+    args: Args,
+    reply: Vec<u8>,
+    at_ms: i64,
+    is_valid: bool,
+}
+
+/// Runs schedules of one object.
+pub struct Runner {
+    bench: Bench,
+    model: Box<dyn Model>,
+    scripts: Vec<Option<(Loaded, Vec<crate::locks::binding::Slot>, bool)>>,
+    sent: [Sent; OWNERS],
+    skew_ms: [i64; OWNERS],
+    args: Args,
+    requests: u64,
+    permits: u64,
+    times: Vec<i64>,
+    dumps: [Vec<u8>; 2],
+    pub coverage: Coverage,
+}
+
+impl Runner {
+    pub fn new(kit: &Kit, model: Box<dyn Model>, version: Version) -> Runner {
+        let mut bench = Bench::new(version);
+        let mut scripts = Vec::new();
+        for operation in model.operations() {
+            scripts.push(kit.find(operation.sends).map(|tool| {
+                let slots = tool.binding.keys.iter().chain(&tool.binding.args).copied().collect();
+                (bench.load(tool), slots, operation.name.starts_with("write."))
+            }));
+        }
+        let coverage = Coverage { replies: vec![[0; REPLIES.len()]; scripts.len()], ..Coverage::default() };
+        Runner {
+            bench,
+            model,
+            scripts,
+            sent: Default::default(),
+            skew_ms: [0; OWNERS],
+            args: Args::default(),
+            requests: 0,
+            permits: 0,
+            times: Vec::new(),
+            dumps: Default::default(),
+            coverage,
+        }
+    }
+
+    pub fn operations(&self) -> &'static [Operation] {
+        self.model.operations()
+    }
+
+    /// Whether the release has what an operation needs.
+    pub fn can(&self, operation: usize) -> bool {
+        self.scripts[operation].is_some()
+            || !matches!(self.model.operations()[operation].sends, Sends::Script(_) | Sends::Either(..))
+    }
+
+    /// Runs a schedule on an empty server, and gives the first violation that is wanted with the index of its step.
+    pub fn run(
+        &mut self,
+        steps: &[Step],
+        rules: Rules,
+        wanted: &Wanted,
+        mut trace: Option<&mut Vec<Line>>,
+    ) -> Option<(usize, Violation)> {
+        self.bench.command(&[b"FLUSHALL"]);
+        self.model.reset();
+        self.skew_ms = [0; OWNERS];
+        self.requests = 0;
+        self.permits = 0;
+        self.sent.iter_mut().for_each(|sent| sent.is_valid = false);
+        let start_ms = self.bench.now_ms();
+        for (index, step) in steps.iter().enumerate() {
+            let mut findings = Findings::new(rules, wanted);
+            let done = self.step(*step, &mut findings);
+            self.coverage.steps += 1;
+            if let (Some(trace), Some((who, what))) = (&mut trace, done) {
+                self.note(index, start_ms, who, what, trace);
+            }
+            if let Some(violation) = findings.found {
+                return Some((index, violation));
+            }
+        }
+        let mut findings = Findings::new(rules, wanted);
+        self.rest(&mut findings);
+        if let Some(trace) = trace
+            && findings.found.is_some()
+        {
+            self.bench.command(&[b"ECHO", b"-"]);
+            self.note(steps.len(), start_ms, String::new(), "an hour later".to_owned(), trace);
+        }
+        findings.found.map(|violation| (steps.len(), violation))
+    }
+
+    /// Says who did what; `None` if nothing happened.
+    fn step(&mut self, step: Step, findings: &mut Findings) -> Option<(String, String)> {
+        let owner = step.owner as usize % OWNERS;
+        match step.common() {
+            Some(Common::Advance) => {
+                let ms = self.distance_ms(step.choice);
+                self.bench.advance(ms);
+                Some((String::new(), format!("+{ms} ms")))
+            }
+            Some(Common::Again) => self.again(owner, findings),
+            Some(Common::Lose) => self.lose(step.choice),
+            Some(Common::Forget) => {
+                self.bench.command(&[b"SCRIPT", b"FLUSH"]);
+                Some((String::new(), "SCRIPT FLUSH".to_owned()))
+            }
+            Some(Common::Skew) => {
+                self.skew_ms[owner] = SKEWS_MS[step.choice as usize % SKEWS_MS.len()];
+                self.model.disturbed();
+                Some((owner_name(owner).to_string(), format!("clock {:+} ms", self.skew_ms[owner])))
+            }
+            None => self.operation(step.operation()?, owner, step.choice, findings),
+        }
+    }
+
+    fn operation(
+        &mut self,
+        operation: usize,
+        owner: usize,
+        choice: u8,
+        findings: &mut Findings,
+    ) -> Option<(String, String)> {
+        let row = self.model.operations().get(operation)?;
+        if !self.can(operation) {
+            return None;
+        }
+        let mut call = Call {
+            operation,
+            owner,
+            count: 1,
+            permit: self.permits,
+            now_ms: self.bench.now_ms(),
+            skew_ms: self.skew_ms[owner],
+            request: self.requests,
+            ..Call::default()
+        };
+        if !self.model.ask(&mut call, choice) {
+            return None;
+        }
+        self.requests += 1;
+        self.permits = self.permits.max(call.permit + call.count.max(0) as u64);
+        self.model.before(&call, self.bench.view());
+        self.send(&call);
+        findings.operation = row.name;
+        let sent = &mut self.sent[owner];
+        sent.is_valid = row.retried;
+        if row.retried {
+            sent.call = call;
+            std::mem::swap(&mut sent.args, &mut self.args);
+            sent.reply.clear();
+            sent.reply.extend_from_slice(self.bench.reply_bytes());
+            sent.at_ms = call.now_ms;
+        }
+        self.check(&call, false, findings);
+        Some((owner_name(owner).to_string(), describe(row, &call)))
+    }
+
+    /// Sends what an operation sends.
+    fn send(&mut self, call: &Call) {
+        let row = &self.model.operations()[call.operation];
+        let names = self.model.names();
+        if let Some((script, slots, is_writer)) = &self.scripts[call.operation] {
+            self.args.clear();
+            for &slot in slots {
+                names.write(slot, call, *is_writer, &mut self.args);
+            }
+            self.coverage.scripts += 1;
+            return self.bench.run(script, &self.args);
+        }
+        let mut digits = itoa::Buffer::new();
+        let lease = digits.format(call.lease_ms).as_bytes();
+        match row.sends {
+            Sends::ScriptOrPexpire(_) => {
+                self.bench.command(&[b"PEXPIRE", names.lock.as_bytes(), lease]);
+            }
+            Sends::ScriptOrGet(_) => {
+                self.bench.command(&[b"GET", names.lock.as_bytes()]);
+            }
+            Sends::Pexpire => {
+                self.bench.command(&[b"PEXPIRE", names.timeouts.as_bytes(), lease]);
+                self.bench.command(&[b"PEXPIRE", names.lock.as_bytes(), lease]);
+            }
+            // Nothing is sent; the reply of this is nobody's.
+            _ => {
+                self.bench.command(&[b"ECHO", b"-"]);
+            }
+        }
+    }
+
+    fn check(&mut self, call: &Call, again: bool, findings: &mut Findings) {
+        let reply = self.bench.reply();
+        self.coverage.replies[call.operation][reply_kind(reply)] += 1;
+        if let Reply::Error(error) = reply
+            && !error.starts_with(b"ERR NON_REENTRANT")
+        {
+            let text = String::from_utf8_lossy(error).into_owned();
+            findings.expect(Invariant::G4, false, || text);
+            return;
+        }
+        let outcome = Outcome { reply, messages: self.bench.messages(), again };
+        self.model.after(call, outcome, self.bench.view(), findings);
+    }
+
+    /// The owner's client sends its last request again, while the server may still remember the first.
+    fn again(&mut self, owner: usize, findings: &mut Findings) -> Option<(String, String)> {
+        let sent = &self.sent[owner];
+        if !sent.is_valid || self.bench.now_ms() >= sent.at_ms + LATCH_TTL_MS {
+            return None;
+        }
+        let call = Call { now_ms: self.bench.now_ms(), ..sent.call };
+        let row = &self.model.operations()[call.operation];
+        let (script, ..) = self.scripts[call.operation].as_ref()?;
+        self.model.before(&call, self.bench.view());
+        dump(self.bench.view(), &mut self.dumps[0]);
+        self.bench.run(script, &sent.args);
+        self.coverage.scripts += 1;
+        dump(self.bench.view(), &mut self.dumps[1]);
+        findings.operation = row.name;
+        let (first, second) = (Reply::parse(&sent.reply), self.bench.reply());
+        findings.expect(Invariant::G2, first == second, || format!("first {first}, then {second}"));
+        findings.expect(Invariant::G3, self.dumps[0] == self.dumps[1], || {
+            "the second execution changed the keyspace".to_owned()
+        });
+        self.check(&call, true, findings);
+        Some((owner_name(owner).to_string(), format!("{} again", describe(row, &call))))
+    }
+
+    /// A companion key is lost, or one member of it.
+    fn lose(&mut self, choice: u8) -> Option<(String, String)> {
+        let keys = self.model.companions();
+        let key = keys.get(choice as usize / 2 % keys.len().max(1))?;
+        if !self.bench.view().exists(key) {
+            return None;
+        }
+        let name = String::from_utf8_lossy(key);
+        let last = self.bench.view().sorted_set(key).and_then(|set| set.get(set.len() - 1));
+        let what = match (choice % 2, last.map(|(member, _)| member.to_vec())) {
+            (1, Some(member)) => {
+                self.bench.command(&[b"ZREM", key, &member]);
+                format!("ZREM {name} {}", shorten(&member))
+            }
+            _ => {
+                self.bench.command(&[b"DEL", key]);
+                format!("DEL {name}")
+            }
+        };
+        self.model.disturbed();
+        Some((String::new(), format!("lost: {what}")))
+    }
+
+    /// How far time goes: often to just before, at or after the next instant that matters.
+    fn distance_ms(&mut self, choice: u8) -> u64 {
+        let now = self.bench.now_ms();
+        self.times.clear();
+        let ends = self.bench.view().keys().filter(|(.., ttl_ms)| *ttl_ms > FOREVER);
+        self.times.extend(ends.map(|(.., ttl_ms)| now + ttl_ms));
+        self.model.deadlines(&mut self.times);
+        let next = self.times.iter().copied().filter(|time| *time >= now).min();
+        let next_ms = next.map_or(1_000, |time| time - now);
+        let last_ms = self.times.iter().copied().max().map_or(1_000, |time| time - now);
+        let ms = match choice {
+            0 => next_ms + 1,
+            1 => next_ms,
+            2 => next_ms - 1,
+            3 => 1_000,
+            4 => 3_000,
+            5 => 11_000,
+            6 => WATCHDOG_MS / 3,
+            _ => last_ms + 1,
+        };
+        ms.clamp(1, 600_000) as u64
+    }
+
+    /// Everything ends, somebody comes by once more, and nothing may be left.
+    fn rest(&mut self, findings: &mut Findings) {
+        self.bench.advance(REST_MS);
+        for operation in self.model.closing() {
+            let mut ignored = Findings::new(findings.rules, &NOTHING);
+            self.operation(*operation, 0, 0, &mut ignored);
+        }
+        self.bench.advance(REST_MS);
+        findings.operation = "rest";
+        let left = self.bench.view().keys().find(|(key, ..)| !self.model.may_stay(key));
+        findings.expect(Invariant::G5, left.is_none(), || {
+            let key = left.map(|(key, ..)| String::from_utf8_lossy(key).into_owned());
+            format!("{} is still there", key.unwrap_or_default())
+        });
+    }
+
+    fn note(&self, step: usize, start_ms: i64, who: String, what: String, trace: &mut Vec<Line>) {
+        let is_request =
+            !what.starts_with(['+', 'S', 'l', 'c', 'a']) || who.len() == 1 && !what.starts_with("clock");
+        let show_message = |message: &Message| {
+            format!("{} ← {}", String::from_utf8_lossy(&message.channel), message.payload.escape_ascii())
+        };
+        trace.push(Line {
+            step,
+            at_ms: self.bench.now_ms() - start_ms,
+            reply: if is_request { self.bench.reply().to_string() } else { String::new() },
+            messages: if is_request {
+                self.bench.messages().iter().map(show_message).collect()
+            } else {
+                Vec::new()
+            },
+            keys: describe_keys(self.bench.view()),
+            argv: Vec::new(),
+            who,
+            what,
+        });
+    }
+}
+
+/// Looks for nothing.
+static NOTHING: std::sync::LazyLock<Wanted> = std::sync::LazyLock::new(Wanted::nothing);
+
+fn describe(row: &Operation, call: &Call) -> String {
+    let mut text = row.name.to_owned();
+    if call.lease_ms != 0
+        && (row.name.contains("acquire") || row.name.contains("renew") || row.name.contains("expire"))
+    {
+        let _ = write!(text, " {} ms", call.lease_ms);
+    }
+    if call.wait_ms != 0 {
+        let _ = write!(text, " (waits {} ms)", call.wait_ms);
+    }
+    if call.count != 1 {
+        let _ = write!(text, " ×{}", call.count);
+    }
+    text
+}
+
+/// Owners by their letters.
+fn shorten(text: &[u8]) -> String {
+    let mut text = String::from_utf8_lossy(text).into_owned();
+    for (owner, id) in OWNER_IDS.iter().enumerate() {
+        text = text.replace(id, &owner_name(owner).to_string());
+    }
+    text
+}
+
+fn describe_value(value: &Value) -> String {
+    let number = |score: f64| if score.fract() == 0.0 { format!("{score:.0}") } else { score.to_string() };
+    match value {
+        Value::String(value) => shorten(&value.to_vec()),
+        Value::Hash(hash) => {
+            let fields =
+                hash.iter().map(|field| format!("{}: {}", shorten(field.name), shorten(field.value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        Value::List(list) => format!("[{}]", list.iter().map(shorten).collect::<Vec<_>>().join(", ")),
+        Value::SortedSet(set) => {
+            let members = set.iter().map(|(member, score)| format!("{}: {}", shorten(member), number(score)));
+            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
+        }
+        Value::Set(set) => format!("{} members", set.len()),
+    }
+}
+
+/// The keys that remember replies to requests begin with it.
+const MEMORY: &[u8] = b"redisson_unlock_latch";
+
+/// The keyspace, a line for each key. Memories of requests are left out.
+fn describe_keys(view: View) -> Vec<String> {
+    let keys = view.keys().filter(|(key, ..)| !key.starts_with(MEMORY));
+    let mut lines: Vec<String> = keys
+        .map(|(key, value, ttl_ms)| {
+            let ttl = if ttl_ms == FOREVER { "no end".to_owned() } else { format!("{ttl_ms} ms") };
+            format!("{} = {}, {ttl}", shorten(key), describe_value(value))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// The keyspace without the memories of requests, to be compared.
+fn dump(view: View, into: &mut Vec<u8>) {
+    into.clear();
+    for (key, value, ttl_ms) in view.keys().filter(|(key, ..)| !key.starts_with(MEMORY)) {
+        into.extend_from_slice(key);
+        into.extend_from_slice(&ttl_ms.to_le_bytes());
+        into.extend_from_slice(describe_value(value).as_bytes());
+    }
+}
+
+/// How many actions a schedule of this model can have.
+pub fn actions(model: &dyn Model) -> usize {
+    COMMON.len() + model.operations().len()
+}
+
+impl Coverage {
+    pub fn add(&mut self, other: &Coverage) {
+        for (mine, theirs) in self.replies.iter_mut().zip(&other.replies) {
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine += theirs;
+            }
+        }
+        self.scripts += other.scripts;
+        self.steps += other.steps;
+    }
+}

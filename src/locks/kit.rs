@@ -1,0 +1,67 @@
+//! The lock scripts of one release, by what they do.
+
+use super::binding::Binding;
+use super::model::Sends;
+use super::role::{Role, role};
+use crate::jar::JarScript;
+
+/// A script that can be called.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    pub role: Role,
+    /// `Class.method`.
+    pub name: String,
+    pub text: String,
+    pub binding: Binding,
+    /// What the method around it uses.
+    pub uses: Vec<String>,
+}
+
+/// The lock scripts of one release.
+#[derive(Clone, Debug, Default)]
+pub struct Kit {
+    tools: Vec<Tool>,
+    /// Lock scripts whose arguments are not understood, and why.
+    pub left_out: Vec<String>,
+}
+
+impl Kit {
+    /// Picks the lock scripts out of a jar's. Where several have one role the first counts, which is the one that clients
+    /// send.
+    pub fn new(scripts: &[JarScript]) -> Kit {
+        let mut kit = Kit::default();
+        for script in scripts {
+            let Some(role) = role(script.text.as_bytes()).map(|role| role.of_class(&script.class)) else {
+                continue;
+            };
+            match Binding::of(role, script.text.as_bytes()) {
+                Ok(_) if kit.tool(role).is_some() => {}
+                Ok(binding) => kit.tools.push(Tool {
+                    role,
+                    name: script.name(),
+                    text: script.text.clone(),
+                    binding,
+                    uses: script.uses.clone(),
+                }),
+                Err(why) => kit.left_out.push(format!("{} ({}): {why}", script.name(), role.name())),
+            }
+        }
+        kit
+    }
+
+    pub fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    pub fn tool(&self, role: Role) -> Option<&Tool> {
+        self.tools.iter().find(|tool| tool.role == role)
+    }
+
+    /// The script that an operation sends.
+    pub fn find(&self, sends: Sends) -> Option<&Tool> {
+        match sends {
+            Sends::Either(first, second) => self.tool(first).or_else(|| self.tool(second)),
+            _ => self.tool(sends.role()?),
+        }
+    }
+}

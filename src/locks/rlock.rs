@@ -1,0 +1,286 @@
+//! RLock and its kin: one owner, who may hold it several times.
+//!
+//! | | |
+//! |---|---|
+//! | state | a hash, owner → holds; its time to live is the lease |
+//! | acquire | free or own: one more hold, the lease begins anew, nil. Held: how long it still is |
+//! | unlock | not held: nil. Holds left: the lease begins anew, 0. The last: gone, one message, 1 |
+//! | renew | own: the lease begins anew, 1. Else nothing, 0 |
+//! | force unlock | gone, one message, 1. Free: 0 |
+//!
+//! A spin lock tells nobody. A fenced lock counts a token up at each grant. A non-reentrant lock refuses its owner with an error.
+
+use super::invariant::Invariant::*;
+use super::model::*;
+use super::role::Role;
+use super::view::{FOREVER, MISSING, View};
+
+/// Which of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    RLock,
+    Spin,
+    Fenced,
+    NonReentrant,
+}
+
+const ACQUIRE: usize = 0;
+const UNLOCK: usize = 1;
+const RENEW: usize = 2;
+const FORCE_UNLOCK: usize = 3;
+const ACQUIRE_TOKEN: usize = 4;
+
+const RENEWAL: Operation = Operation::new("renew", Sends::ScriptOrPexpire(Role::RlockRenew));
+
+const RLOCK: &[Operation] = &[
+    Operation::new("acquire", Sends::Script(Role::RlockAcquire)),
+    Operation::new("unlock", Sends::Script(Role::RlockUnlock)).retried(),
+    RENEWAL,
+    Operation::new("force_unlock", Sends::Script(Role::RlockForceUnlock)),
+];
+const SPIN: &[Operation] = &[
+    Operation::new("acquire", Sends::Script(Role::SpinAcquire)),
+    Operation::new("unlock", Sends::Script(Role::SpinUnlock)).retried(),
+    RENEWAL,
+    Operation::new("force_unlock", Sends::Script(Role::SpinForceUnlock)),
+];
+const FENCED: &[Operation] = &[
+    Operation::new("acquire", Sends::Script(Role::FencedAcquire)),
+    Operation::new("unlock", Sends::Script(Role::RlockUnlock)).retried(),
+    RENEWAL,
+    Operation::new("force_unlock", Sends::Script(Role::RlockForceUnlock)),
+    Operation::new("acquire_token", Sends::Script(Role::FencedAcquireToken)),
+];
+const NON_REENTRANT: &[Operation] = &[
+    Operation::new("acquire", Sends::Script(Role::NonReentrantAcquire)),
+    Operation::new("unlock", Sends::Script(Role::RlockUnlock)).retried(),
+    RENEWAL,
+    Operation::new("force_unlock", Sends::Script(Role::RlockForceUnlock)),
+];
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct State {
+    exists: bool,
+    holds: [i64; OWNERS],
+    fields: usize,
+    ttl_ms: i64,
+    token: i64,
+}
+
+/// What an owner was promised.
+#[derive(Clone, Copy, Debug, Default)]
+struct Claim {
+    until_ms: i64,
+    /// The lease of its last acquire, which unlock and renewal ask for again.
+    lease_ms: i64,
+}
+
+pub struct RLock {
+    kind: Kind,
+    names: Names,
+    before: State,
+    claims: [Claim; OWNERS],
+}
+
+impl RLock {
+    pub fn new(kind: Kind) -> RLock {
+        let names = Names::new("my:lock", "redisson_lock__channel");
+        RLock { kind, names, before: State::default(), claims: Default::default() }
+    }
+
+    fn read(&self, view: View) -> State {
+        let mut state = State { ttl_ms: MISSING, ..State::default() };
+        if self.kind == Kind::Fenced {
+            state.token = view.number(self.names.token.as_bytes()).unwrap_or(0);
+        }
+        if let Some(hash) = view.hash(self.names.lock.as_bytes()) {
+            state.exists = true;
+            state.holds = OWNER_IDS.map(|owner| view.count(hash, owner.as_bytes()));
+            state.fields = hash.len();
+            state.ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
+        }
+        state
+    }
+
+    fn acquired(&mut self, call: &Call, out: Outcome, before: State, after: State, findings: &mut Findings) {
+        let Call { owner, lease_ms, now_ms, .. } = *call;
+        let own = before.holds[owner] > 0;
+        let with_token = call.operation == ACQUIRE_TOKEN;
+        let granted = if with_token { out.reply.int() == Some(-1) } else { out.reply == Reply::Nil };
+        let may = !before.exists || own && self.kind != Kind::NonReentrant;
+        if own && self.kind == Kind::NonReentrant {
+            findings.expect(A2, out.reply.is_error(), || "the owner was granted a second hold".to_owned());
+            findings
+                .expect(A1, before == after, || format!("a refused acquire changed {before:?} to {after:?}"));
+            return;
+        }
+        if granted {
+            for other in (0..OWNERS).filter(|&other| other != owner) {
+                let until_ms = self.claims[other].until_ms;
+                findings.expect(M1, until_ms <= now_ms, || {
+                    format!(
+                        "granted while {} has a lease for {} ms more",
+                        owner_name(other),
+                        until_ms - now_ms
+                    )
+                });
+            }
+        }
+        findings.expect(A2, granted == may, || match granted {
+            true => "granted, but it is held".to_owned(),
+            false => "refused, but it is free or the owner's".to_owned(),
+        });
+        if !granted {
+            let told = match (with_token, out.reply) {
+                (true, _) => Some(before.ttl_ms),
+                (false, reply) => reply.int(),
+            };
+            findings.expect(T2, told == Some(before.ttl_ms), || {
+                format!("told {told:?}, held for {} ms more", before.ttl_ms)
+            });
+            findings
+                .expect(A1, before == after, || format!("a refused acquire changed {before:?} to {after:?}"));
+            return;
+        }
+        let mut holds = before.holds;
+        holds[owner] += 1;
+        findings.expect(A1, after.holds == holds, || {
+            format!("holds went from {:?} to {:?}", before.holds, after.holds)
+        });
+        findings.expect(T1, after.ttl_ms == lease_ms, || {
+            format!("asked for {lease_ms} ms, the key lives for {} ms", after.ttl_ms)
+        });
+        findings.expect(G7, after.ttl_ms != FOREVER, || "the lock has no end".to_owned());
+        if findings.is_strict() && self.claims[owner].until_ms > now_ms {
+            let left = self.claims[owner].until_ms - now_ms;
+            findings.expect(M2, after.ttl_ms >= left.min(before.ttl_ms), || {
+                format!("a lease of {left} ms was cut to {} ms", after.ttl_ms)
+            });
+        }
+        if self.kind == Kind::Fenced {
+            findings
+                .expect(A1, after.token == before.token + 1, || "the token did not go up by one".to_owned());
+        }
+        self.claims[owner] = Claim { until_ms: now_ms + lease_ms, lease_ms };
+    }
+
+    fn unlocked(&mut self, call: &Call, out: Outcome, before: State, after: State, findings: &mut Findings) {
+        let owner = call.owner;
+        if before.holds[owner] == 0 {
+            self.claims[owner].until_ms = 0;
+            findings.expect(U1, out.reply == Reply::Nil, || {
+                format!("answered {} to who does not hold the lock", out.reply)
+            });
+            findings.expect(U1, before == after, || format!("{before:?} became {after:?}"));
+            return;
+        }
+        let left = before.holds[owner] - 1;
+        findings.expect(A1, after.holds[owner] == left && after.exists == (left > 0), || {
+            format!("holds went from {:?} to {:?}", before.holds, after.holds)
+        });
+        let reply = Reply::Int((left == 0) as i64);
+        findings.expect(U2, out.reply == reply, || format!("answered {} with {left} holds left", out.reply));
+        if left == 0 {
+            self.claims[owner].until_ms = 0;
+            self.check_told(out, findings);
+        } else {
+            self.claims[owner].until_ms = call.now_ms + call.lease_ms;
+            findings.expect(T1, after.ttl_ms == call.lease_ms, || {
+                format!("asked for {} ms, the key lives for {} ms", call.lease_ms, after.ttl_ms)
+            });
+        }
+    }
+
+    fn check_told(&self, out: Outcome, findings: &mut Findings) {
+        if self.kind != Kind::Spin {
+            let one = matches!(out.messages, [message] if message.channel == self.names.channel.as_bytes());
+            findings.expect(M3, one, || {
+                format!("the lock is free, and {} messages were sent", out.messages.len())
+            });
+        }
+    }
+}
+
+impl Model for RLock {
+    fn operations(&self) -> &'static [Operation] {
+        match self.kind {
+            Kind::RLock => RLOCK,
+            Kind::Spin => SPIN,
+            Kind::Fenced => FENCED,
+            Kind::NonReentrant => NON_REENTRANT,
+        }
+    }
+
+    fn names(&self) -> &Names {
+        &self.names
+    }
+
+    fn reset(&mut self) {
+        self.claims = Default::default();
+    }
+
+    fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
+        let claim = self.claims[call.owner];
+        call.lease_ms = match call.operation {
+            ACQUIRE | ACQUIRE_TOKEN => LEASES_MS[choice as usize % LEASES_MS.len()],
+            _ if claim.lease_ms > 0 => claim.lease_ms,
+            _ => WATCHDOG_MS,
+        };
+        // A watchdog runs while its client believes that it holds the lock, and beyond a lost lease.
+        call.operation != RENEW || claim.until_ms > 0
+    }
+
+    fn before(&mut self, _: &Call, view: View) {
+        self.before = self.read(view);
+    }
+
+    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
+        let (before, after) = (self.before, self.read(view));
+        if out.again {
+            return;
+        }
+        match call.operation {
+            ACQUIRE | ACQUIRE_TOKEN => self.acquired(call, out, before, after, findings),
+            UNLOCK => self.unlocked(call, out, before, after, findings),
+            RENEW if before.holds[call.owner] > 0 => {
+                findings.expect(T1, after.ttl_ms == call.lease_ms, || {
+                    format!("renewed for {} ms, the key lives for {} ms", call.lease_ms, after.ttl_ms)
+                });
+                findings.expect(A1, after.holds == before.holds, || "a renewal changed the holds".to_owned());
+                self.claims[call.owner].until_ms = call.now_ms + call.lease_ms;
+            }
+            RENEW => {
+                findings.expect(M4, before == after, || {
+                    format!(
+                        "who does not hold the lock changed its lease from {} to {} ms",
+                        before.ttl_ms, after.ttl_ms
+                    )
+                });
+                self.claims[call.owner].until_ms = 0;
+            }
+            FORCE_UNLOCK => {
+                findings.expect(A1, !after.exists, || "the lock is still held".to_owned());
+                findings.expect(U2, out.reply == Reply::Int(before.exists as i64), || {
+                    format!(
+                        "answered {} for a lock that was {}",
+                        out.reply,
+                        if before.exists { "held" } else { "free" }
+                    )
+                });
+                if before.exists {
+                    self.check_told(out, findings);
+                }
+                self.claims.iter_mut().for_each(|claim| claim.until_ms = 0);
+            }
+            _ => {}
+        }
+    }
+
+    fn closing(&self) -> &'static [usize] {
+        &[ACQUIRE, UNLOCK]
+    }
+
+    fn may_stay(&self, key: &[u8]) -> bool {
+        key == self.names.token.as_bytes()
+    }
+}

@@ -1,0 +1,475 @@
+//! RReadWriteLock: many readers or one writer, who may read too.
+//!
+//! | | |
+//! |---|---|
+//! | state | a hash: `mode`, reader → holds, writer → holds; one key for each hold of a reader, with its lease |
+//! | read acquire | free, read mode, or the writer itself: one more hold, nil. Else how long it is still held |
+//! | write acquire | free, or the writer itself: one more hold, nil. Leases of a writer add up, by Redisson's design |
+//! | read unlock | not held: nil. The key lives on for the longest hold that is left, 0; the last hold: gone, a message, 1 |
+//! | write unlock | not held: nil. Holds left: 0. The last: the owner's reads go on in read mode, or gone and a message; 1 |
+//! | renew | own holds only |
+
+use super::binding::Slot;
+use super::invariant::Invariant::*;
+use super::kit::Kit;
+use super::model::*;
+use super::role::Role;
+use super::view::{FOREVER, MISSING, View};
+
+const READ_ACQUIRE: usize = 0;
+const WRITE_ACQUIRE: usize = 1;
+const READ_UNLOCK: usize = 2;
+const WRITE_UNLOCK: usize = 3;
+const READ_RENEW: usize = 4;
+const WRITE_RENEW: usize = 5;
+
+const OPERATIONS: &[Operation] = &[
+    Operation::new("read.acquire", Sends::Script(Role::ReadAcquire)),
+    Operation::new("write.acquire", Sends::Script(Role::WriteAcquire)),
+    Operation::new("read.unlock", Sends::Script(Role::ReadUnlock)).retried(),
+    Operation::new("write.unlock", Sends::Script(Role::WriteUnlock)).retried(),
+    Operation::new("read.renew", Sends::Either(Role::ReadRenew, Role::RlockRenew)),
+    Operation::new("write.renew", Sends::Script(Role::RlockRenew)),
+];
+
+/// Holds of one reader that are looked at one by one.
+const DEPTH: usize = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Free,
+    Read,
+    Write,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    mode: Mode,
+    reads: [i64; OWNERS],
+    writes: [i64; OWNERS],
+    ttl_ms: i64,
+    /// Time to live of the key of each hold.
+    holds_ms: [[i64; DEPTH]; OWNERS],
+}
+
+const FREE: State = State {
+    mode: Mode::Free,
+    reads: [0; OWNERS],
+    writes: [0; OWNERS],
+    ttl_ms: MISSING,
+    holds_ms: [[MISSING; DEPTH]; OWNERS],
+};
+
+impl State {
+    /// How long the longest of these read holds still runs.
+    fn longest_hold_ms(&self, reads: [i64; OWNERS]) -> i64 {
+        let holds = self.holds_ms.iter().zip(reads);
+        let left = holds.flat_map(|(holds, count)| &holds[..DEPTH.min(count.max(0) as usize)]);
+        left.copied().max().unwrap_or(MISSING)
+    }
+}
+
+/// What an owner was promised, and what it waits for.
+#[derive(Clone, Debug, Default)]
+struct Claim {
+    /// The end of each read hold, the last one last.
+    reads_ms: Vec<i64>,
+    /// The end of the write hold; 0: none.
+    write_ms: i64,
+    /// The leases of its last acquires, which unlock and renewal ask for again.
+    read_lease_ms: i64,
+    write_lease_ms: i64,
+    waits: Option<Mode>,
+}
+
+pub struct ReadWriteLock {
+    names: Names,
+    /// What a write unlock tells waiters: 0 wakes one, 1 all readers.
+    write_message: &'static str,
+    read_message: &'static str,
+    /// The key of each hold; none in releases before they had one.
+    hold_keys: Vec<Vec<String>>,
+    before: State,
+    claims: [Claim; OWNERS],
+}
+
+impl ReadWriteLock {
+    pub fn new(kit: &Kit) -> ReadWriteLock {
+        let lock = "my:lock";
+        let mut names = Names::new(lock, "redisson_rwlock");
+        let uses = |role: Role, word: &str| {
+            kit.tool(role).is_some_and(|tool| tool.uses.iter().any(|used| used.eq_ignore_ascii_case(word)))
+        };
+        // Some releases took the text before the first colon for the part that the keys of all holds have in common.
+        if uses(Role::ReadUnlock, "split") && !uses(Role::ReadUnlock, "getKeyPrefix") {
+            names.all_holds = std::array::from_fn(|_| "{my".to_owned());
+        }
+        let all =
+            uses(Role::WriteUnlock, "readUnlockMessage") || uses(Role::WriteUnlock, "READ_UNLOCK_MESSAGE");
+        let text = kit.tool(Role::ReadAcquire).map_or("", |tool| &tool.text);
+        let by_key = kit.tool(Role::ReadAcquire).is_some_and(|tool| tool.binding.keys.contains(&Slot::Holds));
+        let prefix = |owner: usize| match (by_key, text.contains(":rwlock_timeout:")) {
+            (true, _) => Some(names.holds[owner].clone()),
+            (false, true) => Some(format!("{lock}:{}:rwlock_timeout", OWNER_IDS[owner])),
+            (false, false) => None,
+        };
+        let keys = |prefix: String| (1..=DEPTH).map(|n| format!("{prefix}:{n}")).collect();
+        ReadWriteLock {
+            write_message: if all { "1" } else { "0" },
+            read_message: "0",
+            hold_keys: (0..OWNERS).filter_map(prefix).map(keys).collect(),
+            before: FREE,
+            claims: Default::default(),
+            names,
+        }
+    }
+
+    fn read(&self, view: View) -> State {
+        let Some(hash) = view.hash(self.names.lock.as_bytes()) else { return FREE };
+        let mut state = FREE;
+        state.mode = match hash.get(b"mode", view.now().wall_ms()) {
+            Some(b"write") => Mode::Write,
+            _ => Mode::Read,
+        };
+        state.reads = OWNER_IDS.map(|owner| view.count(hash, owner.as_bytes()));
+        state.writes = std::array::from_fn(|owner| view.count(hash, self.names.writers[owner].as_bytes()));
+        state.ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
+        for (owner, keys) in self.hold_keys.iter().enumerate() {
+            for (hold, key) in keys.iter().enumerate().take(state.reads[owner].max(0) as usize) {
+                state.holds_ms[owner][hold] = view.ttl_ms(key.as_bytes());
+            }
+        }
+        state
+    }
+
+    /// Whether all leases that were granted fit into the life of the key.
+    fn are_kept(&self, ttl_ms: i64, now_ms: i64) -> bool {
+        ttl_ms >= self.longest_ms(now_ms)
+    }
+
+    /// How long the longest lease still runs.
+    fn longest_ms(&self, now_ms: i64) -> i64 {
+        let ends =
+            self.claims.iter().flat_map(|claim| claim.reads_ms.iter().copied().chain([claim.write_ms]));
+        ends.map(|end| end - now_ms).filter(|left| *left > 0).max().unwrap_or(MISSING)
+    }
+
+    fn expect_kept(&self, call: &Call, before: State, after: State, kept: bool, findings: &mut Findings) {
+        // Only the operation that breaks it is to blame.
+        let broken = kept && !self.are_kept(after.ttl_ms, call.now_ms);
+        findings.expect(M2, !broken, || {
+            let longest = self.longest_ms(call.now_ms);
+            format!(
+                "a lease runs for {longest} ms more, the key lives for {} ms (before: {} ms)",
+                after.ttl_ms, before.ttl_ms
+            )
+        });
+    }
+
+    fn acquired(&mut self, call: &Call, out: Outcome, before: State, after: State, findings: &mut Findings) {
+        let Call { owner, lease_ms, now_ms, .. } = *call;
+        let write = call.operation == WRITE_ACQUIRE;
+        let own_write = before.mode == Mode::Write && before.writes[owner] > 0;
+        let may = before.mode == Mode::Free || own_write || !write && before.mode == Mode::Read;
+        let granted = out.reply == Reply::Nil;
+        let kept = self.are_kept(before.ttl_ms, now_ms);
+        if granted {
+            for other in (0..OWNERS).filter(|&other| other != owner) {
+                let claim = &self.claims[other];
+                let read_ms = claim.reads_ms.iter().copied().max().unwrap_or(0);
+                let end = if write { claim.write_ms.max(read_ms) } else { claim.write_ms };
+                findings.expect(M1, end <= now_ms, || {
+                    let kind = if claim.write_ms >= end { "write" } else { "read" };
+                    format!(
+                        "granted while {} has a {kind} lease for {} ms more",
+                        owner_name(other),
+                        end - now_ms
+                    )
+                });
+            }
+        }
+        findings.expect(A2, granted == may, || match granted {
+            true => format!("granted in mode {:?}", before.mode),
+            false => "refused, but nobody else is in the way".to_owned(),
+        });
+        if !granted {
+            findings.expect(T2, out.reply == Reply::Int(before.ttl_ms), || {
+                format!("told {}, held for {} ms more", out.reply, before.ttl_ms)
+            });
+            findings
+                .expect(A1, before == after, || format!("a refused acquire changed {before:?} to {after:?}"));
+            self.claims[owner].waits = Some(if write { Mode::Write } else { Mode::Read });
+            return;
+        }
+        let (mut reads, mut writes) = (before.reads, before.writes);
+        if write {
+            writes[owner] += 1
+        } else {
+            reads[owner] += 1
+        }
+        findings.expect(A1, after.reads == reads && after.writes == writes, || {
+            format!(
+                "reads {:?}, writes {:?} became {:?}, {:?}",
+                before.reads, before.writes, after.reads, after.writes
+            )
+        });
+        let claim = &mut self.claims[owner];
+        claim.waits = None;
+        if write {
+            claim.write_lease_ms = lease_ms;
+            claim.write_ms = claim.write_ms.max(now_ms + lease_ms);
+        } else {
+            claim.read_lease_ms = lease_ms;
+            claim.reads_ms.push(now_ms + lease_ms);
+        }
+        findings.expect(M2, !kept || self.are_kept(after.ttl_ms, now_ms), || {
+            let longest = self.longest_ms(now_ms);
+            format!(
+                "a lease runs for {longest} ms more, the key lives for {} ms (before: {} ms)",
+                after.ttl_ms, before.ttl_ms
+            )
+        });
+        findings.expect(G7, after.ttl_ms != FOREVER, || "the lock has no end".to_owned());
+        if findings.is_strict() {
+            let most = before.ttl_ms.max(lease_ms);
+            findings.expect(G7, after.ttl_ms <= most, || {
+                format!(
+                    "asked for {lease_ms} ms, {} ms were left, and the key lives for {} ms",
+                    before.ttl_ms, after.ttl_ms
+                )
+            });
+        }
+        let hold = reads[owner] as usize;
+        if !write && !self.hold_keys.is_empty() && hold <= DEPTH {
+            let hold_ms = after.holds_ms[owner][hold - 1];
+            findings.expect(RW5, hold_ms == lease_ms, || {
+                format!("the key of hold {hold} lives for {hold_ms} ms instead of {lease_ms} ms")
+            });
+        }
+    }
+
+    fn read_unlocked(
+        &mut self,
+        call: &Call,
+        out: Outcome,
+        before: State,
+        after: State,
+        findings: &mut Findings,
+    ) {
+        let Call { owner, now_ms, .. } = *call;
+        if before.reads[owner] == 0 {
+            self.claims[owner].reads_ms.clear();
+            return self.expect_untouched(out, before, after, findings);
+        }
+        let kept = self.are_kept(before.ttl_ms, now_ms);
+        self.claims[owner].reads_ms.pop();
+        let mut reads = before.reads;
+        reads[owner] -= 1;
+        if before.mode == Mode::Read && !self.hold_keys.is_empty() && before.longest_hold_ms(reads) <= 0 {
+            // All other holds have come to their end: whether they are still counted is nobody's concern.
+            return;
+        }
+        findings.expect(A1, after.reads == reads && after.writes == before.writes, || {
+            format!(
+                "reads {:?}, writes {:?} became {:?}, {:?}",
+                before.reads, before.writes, after.reads, after.writes
+            )
+        });
+        if reads == [0; OWNERS] && before.writes == [0; OWNERS] {
+            findings.expect(U2, out.reply == Reply::Int(1), || format!("free, but answered {}", out.reply));
+            self.expect_told(out, findings);
+        } else {
+            self.expect_kept(call, before, after, kept, findings);
+            let mut holds_ms = before.holds_ms;
+            if let Some(hold) = holds_ms[owner].get_mut(reads[owner] as usize) {
+                *hold = MISSING;
+            }
+            findings.expect(RW5, after.holds_ms == holds_ms, || {
+                format!("the keys of holds went from {:?} to {:?}", before.holds_ms, after.holds_ms)
+            });
+        }
+    }
+
+    fn write_unlocked(
+        &mut self,
+        call: &Call,
+        out: Outcome,
+        before: State,
+        after: State,
+        findings: &mut Findings,
+    ) {
+        let Call { owner, now_ms, lease_ms, .. } = *call;
+        if before.writes[owner] == 0 {
+            self.claims[owner].write_ms = 0;
+            return self.expect_untouched(out, before, after, findings);
+        }
+        let kept = self.are_kept(before.ttl_ms, now_ms);
+        let mut writes = before.writes;
+        writes[owner] -= 1;
+        // With holds left the lease begins anew, as it was last asked for.
+        self.claims[owner].write_ms = if writes[owner] > 0 { now_ms + lease_ms } else { 0 };
+        findings.expect(A1, after.reads == before.reads && after.writes == writes, || {
+            format!(
+                "reads {:?}, writes {:?} became {:?}, {:?}",
+                before.reads, before.writes, after.reads, after.writes
+            )
+        });
+        self.expect_kept(call, before, after, kept, findings);
+        findings.expect(U2, out.reply == Reply::Int((writes[owner] == 0) as i64), || {
+            format!("answered {} with {} write holds left", out.reply, writes[owner])
+        });
+        if writes[owner] == 0 && before.reads[owner] == 0 {
+            self.expect_told(out, findings);
+        }
+    }
+
+    fn expect_untouched(&self, out: Outcome, before: State, after: State, findings: &mut Findings) {
+        findings.expect(U1, out.reply == Reply::Nil, || {
+            format!("answered {} to who does not hold the lock", out.reply)
+        });
+        findings.expect(U1, before == after, || format!("{before:?} became {after:?}"));
+    }
+
+    fn expect_told(&self, out: Outcome, findings: &mut Findings) {
+        findings.expect(M3, !out.messages.is_empty(), || "the lock is free and nobody was told".to_owned());
+    }
+
+    fn renewed(&mut self, call: &Call, before: State, after: State, findings: &mut Findings) {
+        let Call { owner, lease_ms, now_ms, .. } = *call;
+        let read = call.operation == READ_RENEW;
+        let held = if read { before.reads[owner] } else { before.writes[owner] };
+        findings.expect(A1, after.reads == before.reads && after.writes == before.writes, || {
+            "a renewal changed the holds".to_owned()
+        });
+        if held == 0 {
+            findings.expect(M4, before == after, || {
+                format!(
+                    "who does not hold the lock changed its lease from {} to {} ms",
+                    before.ttl_ms, after.ttl_ms
+                )
+            });
+            return;
+        }
+        findings.expect(T1, after.ttl_ms == lease_ms, || {
+            format!("renewed for {lease_ms} ms, the key lives for {} ms", after.ttl_ms)
+        });
+        if read && !self.hold_keys.is_empty() {
+            let mine = &after.holds_ms[owner][..DEPTH.min(held as usize)];
+            // A hold that ended by itself is not brought back.
+            let living =
+                mine.iter().zip(before.holds_ms[owner]).filter(|(_, before_ms)| *before_ms != MISSING);
+            let mut living = living.map(|(after_ms, _)| *after_ms);
+            findings.expect(RW1, living.all(|ttl_ms| ttl_ms == lease_ms), || {
+                format!("renewed for {lease_ms} ms, the keys of the owner's holds live for {mine:?} ms")
+            });
+        }
+        for other in (0..OWNERS).filter(|&other| other != owner) {
+            findings.expect(RW2, after.holds_ms[other] == before.holds_ms[other], || {
+                format!(
+                    "holds of {} went from {:?} to {:?} ms",
+                    owner_name(other),
+                    before.holds_ms[other],
+                    after.holds_ms[other]
+                )
+            });
+        }
+        let claim = &mut self.claims[owner];
+        if read {
+            claim.reads_ms.iter_mut().for_each(|end| *end = now_ms + lease_ms);
+        } else {
+            claim.write_ms = now_ms + lease_ms;
+        }
+    }
+
+    /// Who waits and may go on now has to be told.
+    fn expect_woken(&self, call: &Call, out: Outcome, before: State, after: State, findings: &mut Findings) {
+        let may = |state: State, wants: Mode| {
+            state.mode == Mode::Free || (wants, state.mode) == (Mode::Read, Mode::Read)
+        };
+        let waiting = self.claims.iter().enumerate().filter(|(owner, _)| *owner != call.owner);
+        let woken = waiting
+            .filter(|(_, claim)| claim.waits.is_some_and(|wants| !may(before, wants) && may(after, wants)));
+        let (mut readers, mut writers) = (0, 0);
+        for (_, claim) in woken {
+            match claim.waits {
+                Some(Mode::Read) => readers += 1,
+                _ => writers += 1,
+            }
+        }
+        findings.expect(RW3, readers + writers == 0 || !out.messages.is_empty(), || {
+            format!("{readers} readers and {writers} writers may go on and nobody was told")
+        });
+        let all = out.messages.iter().any(|message| message.number() == Some(1));
+        findings.expect(RW4, readers < 2 || out.messages.is_empty() || all, || {
+            format!("{readers} readers may go on, the message wakes one")
+        });
+    }
+}
+
+impl Model for ReadWriteLock {
+    fn operations(&self) -> &'static [Operation] {
+        OPERATIONS
+    }
+
+    fn names(&self) -> &Names {
+        &self.names
+    }
+
+    fn reset(&mut self) {
+        self.claims = Default::default();
+    }
+
+    fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
+        let claim = &self.claims[call.owner];
+        self.names.message =
+            if call.operation == WRITE_UNLOCK { self.write_message } else { self.read_message };
+        match call.operation {
+            READ_ACQUIRE | WRITE_ACQUIRE => call.lease_ms = LEASES_MS[choice as usize % LEASES_MS.len()],
+            // Only leases that were not asked for are renewed.
+            READ_RENEW => {
+                call.lease_ms = WATCHDOG_MS;
+                return !claim.reads_ms.is_empty() && claim.read_lease_ms == WATCHDOG_MS;
+            }
+            WRITE_RENEW => {
+                call.lease_ms = WATCHDOG_MS;
+                return claim.write_ms > 0 && claim.write_lease_ms == WATCHDOG_MS;
+            }
+            _ => call.lease_ms = if claim.write_lease_ms > 0 { claim.write_lease_ms } else { WATCHDOG_MS },
+        }
+        true
+    }
+
+    fn before(&mut self, call: &Call, view: View) {
+        self.before = self.read(view);
+        // Holds that ended with the key are nobody's.
+        if self.before.mode == Mode::Free {
+            for claim in &mut self.claims {
+                claim.reads_ms.retain(|end| *end > call.now_ms);
+            }
+        }
+    }
+
+    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
+        let (before, after) = (self.before, self.read(view));
+        if out.again {
+            return;
+        }
+        match call.operation {
+            READ_ACQUIRE | WRITE_ACQUIRE => self.acquired(call, out, before, after, findings),
+            READ_UNLOCK => self.read_unlocked(call, out, before, after, findings),
+            WRITE_UNLOCK => self.write_unlocked(call, out, before, after, findings),
+            _ => self.renewed(call, before, after, findings),
+        }
+        self.expect_woken(call, out, before, after, findings);
+    }
+
+    fn closing(&self) -> &'static [usize] {
+        &[WRITE_ACQUIRE, WRITE_UNLOCK]
+    }
+
+    fn deadlines(&self, into: &mut Vec<i64>) {
+        into.extend(
+            self.claims.iter().flat_map(|claim| claim.reads_ms.iter().copied().chain([claim.write_ms])),
+        );
+    }
+}

@@ -1,0 +1,109 @@
+//! RSemaphore: a number of permits.
+//!
+//! | | |
+//! |---|---|
+//! | state | a string with the number of free permits |
+//! | try set | only where there is none: 1 and a message; else 0 |
+//! | acquire | enough: that many less, 1. Else 0 |
+//! | release, add | that many more, and a message with a positive number |
+//! | drain | none left; how many there were |
+
+use super::invariant::Invariant::*;
+use super::model::*;
+use super::role::Role;
+use super::view::View;
+
+const TRY_SET: usize = 0;
+const ACQUIRE: usize = 1;
+const RELEASE: usize = 2;
+const ADD: usize = 3;
+const DRAIN: usize = 4;
+
+const OPERATIONS: &[Operation] = &[
+    Operation::new("try_set", Sends::Script(Role::SemaphoreTrySet)),
+    Operation::new("acquire", Sends::Script(Role::SemaphoreAcquire)).retried(),
+    Operation::new("release", Sends::Script(Role::SemaphoreRelease)).retried(),
+    Operation::new("add", Sends::Script(Role::SemaphoreAdd)),
+    Operation::new("drain", Sends::Script(Role::SemaphoreDrain)),
+];
+
+pub struct Semaphore {
+    names: Names,
+    before: Option<i64>,
+}
+
+impl Semaphore {
+    pub fn new() -> Semaphore {
+        Semaphore { names: Names::new("my:semaphore", "redisson_sc"), before: None }
+    }
+}
+
+impl Default for Semaphore {
+    fn default() -> Semaphore {
+        Semaphore::new()
+    }
+}
+
+impl Model for Semaphore {
+    fn operations(&self) -> &'static [Operation] {
+        OPERATIONS
+    }
+
+    fn names(&self) -> &Names {
+        &self.names
+    }
+
+    fn reset(&mut self) {}
+
+    fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
+        call.count = match call.operation {
+            TRY_SET => i64::from(choice % 4),
+            ADD if choice >= 4 => -i64::from(choice % 4) - 1,
+            _ => i64::from(choice % 3) + 1,
+        };
+        call.lease_ms = 600_000;
+        true
+    }
+
+    fn before(&mut self, _: &Call, view: View) {
+        self.before = view.number(self.names.lock.as_bytes());
+    }
+
+    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
+        if out.again {
+            return;
+        }
+        let (before, after) = (self.before, view.number(self.names.lock.as_bytes()));
+        let had = before.unwrap_or(0);
+        let enough = before.is_some() && had >= call.count;
+        let (expected, reply) = match call.operation {
+            TRY_SET => (before.or(Some(call.count)), Some(Reply::Int(before.is_none() as i64))),
+            ACQUIRE => {
+                (if enough { Some(had - call.count) } else { before }, Some(Reply::Int(enough as i64)))
+            }
+            DRAIN => (before.map(|_| 0), None),
+            _ => (Some(had + call.count), None),
+        };
+        findings
+            .expect(Q1, after == expected, || format!("{before:?} became {after:?} instead of {expected:?}"));
+        if call.operation == DRAIN {
+            findings.expect(Q1, out.reply.int() == Some(had), || {
+                format!("drained {had}, answered {}", out.reply)
+            });
+        }
+        findings.expect(A2, reply.is_none_or(|reply| reply == out.reply), || {
+            format!("answered {} instead of {reply:?}", out.reply)
+        });
+        let more = matches!(call.operation, RELEASE | ADD) && call.count > 0
+            || call.operation == TRY_SET && before.is_none();
+        findings.expect(Q2, !more || !out.messages.is_empty(), || {
+            format!("{before:?} became {after:?} and nobody was told")
+        });
+        let negative = out.messages.iter().find_map(|message| message.number().filter(|number| *number < 0));
+        findings.expect(Q2, negative.is_none(), || format!("waiters were told {}", negative.unwrap_or(0)));
+    }
+
+    fn may_stay(&self, key: &[u8]) -> bool {
+        key == self.names.lock.as_bytes()
+    }
+}
