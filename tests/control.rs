@@ -245,6 +245,8 @@ fn states_answer_as_redis_does() {
     let mut world = World::of(1);
     let a = world.named(0, "a");
     world.call(a, "SET k v");
+    const STALE: &str =
+        "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n";
     for (state, command, reply) in [
         ("OOM", "SET k w", "-OOM command not allowed when used memory > 'maxmemory'.\r\n"),
         ("OOM", "DEL x", ":0\r\n"),
@@ -253,6 +255,8 @@ fn states_answer_as_redis_does() {
         ("READONLY", "SET k w", "-READONLY You can't write against a read only replica.\r\n"),
         ("READONLY", "GET k", "$1\r\nv\r\n"),
         ("NOREPLICAS", "SET k w", "-NOREPLICAS Not enough good replicas to write.\r\n"),
+        ("MASTERDOWN", "GET k", STALE),
+        ("MASTERDOWN", "EVAL return 0", STALE),
         ("CLUSTERDOWN", "GET k", "-CLUSTERDOWN The cluster is down\r\n"),
     ] {
         assert_eq!(world.sim(&format!("NODE STATE 0 {state} ON")), "+OK\r\n");

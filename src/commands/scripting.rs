@@ -182,6 +182,7 @@ fn key_count(ctx: &Ctx) -> Result<usize, Error> {
 
 fn run(ctx: &mut Ctx, script: &Script, keys: usize, read_only: bool) -> Outcome {
     let flags = script.flags();
+    ctx.node.check_script_start(flags)?;
     if read_only && flags.declared && !flags.no_writes {
         return Err(Error::new("ERR Can not execute a script with write flag using *_ro command."));
     }

@@ -5,6 +5,7 @@ use crate::commands::command::{ALLOW_BUSY, Command, DENYOOM, LOADING, STALE, WRI
 use crate::commands::table;
 use crate::error::{self, Error};
 use crate::node::replication::Role;
+use crate::script::Flags;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -119,6 +120,11 @@ impl Node {
             return Err(error::BUSY);
         }
         Ok(())
+    }
+
+    /// The same for a script, before it runs.
+    pub fn check_script_start(&self, flags: Flags) -> Result<(), Error> {
+        if self.states.has(State::MasterDown) && !flags.allow_stale { Err(MASTER_DOWN) } else { Ok(()) }
     }
 
     /// The same for a command of a script, whose own first write decides.
