@@ -138,6 +138,7 @@ struct InProcess {
     world: World,
     conn: ConnId,
     parser: RequestParser,
+    output: Vec<u8>,
 }
 
 impl InProcess {
@@ -149,7 +150,7 @@ impl InProcess {
             nodes: vec![node::Config::new(Version::V7_4)],
         });
         let conn = world.open(0, "127.0.0.1:50000".to_owned(), "127.0.0.1:6379".to_owned());
-        InProcess { world, conn, parser: RequestParser::default() }
+        InProcess { world, conn, parser: RequestParser::default(), output: Vec::new() }
     }
 
     fn send(&mut self, mut bytes: &[u8]) {
@@ -157,8 +158,8 @@ impl InProcess {
             self.world.request(self.conn, &self.parser.args(bytes));
             bytes = &bytes[len..];
         }
-        let output = self.world.output(self.conn).unwrap();
-        assert_ne!(output.first(), Some(&b'-'));
-        output.clear();
+        self.output.clear();
+        self.world.take_output(self.conn, &mut self.output);
+        assert_ne!(self.output.first(), Some(&b'-'));
     }
 }

@@ -17,8 +17,10 @@ use std::process::ExitCode;
 
 pub use options::Options;
 
+type Subcommand = fn(Vec<String>) -> ExitCode;
+
 /// What `redlatch NAME` runs, with its arguments, its name first.
-const SUBCOMMANDS: &[(&str, fn(Vec<String>) -> ExitCode)] = &[
+const SUBCOMMANDS: &[(&str, Subcommand)] = &[
     ("bench", |args| bench::main(args)),
     ("demo", |args| demo::main(args)),
     ("diff", |args| diff::main(args)),

@@ -21,6 +21,9 @@ struct Entry {
     form: Option<&'static str>,
 }
 
+/// One step in a hundred times this takes its 45 ms.
+const TIMED: usize = 40;
+
 /// Makes rounds for one family.
 pub struct Generator {
     family: &'static Family,
@@ -62,10 +65,15 @@ impl Generator {
     /// About `len` steps that begin on empty databases with fresh connections.
     pub fn round(&mut self, len: usize, resp3: bool) -> Vec<Step> {
         let mut steps = self.preamble(resp3);
+        // Some rounds change the connection with every step, others stay for a while.
+        let stay = [1, 8, 8, 30, 30, 30, 100, 100][self.pools.rng.below(8)];
+        let mut client = 0;
         while steps.len() < len {
-            let client = self.pools.rng.below(SENDERS).min(self.pools.rng.below(SENDERS));
+            if self.pools.once_in(stay) {
+                client = self.pools.rng.below(SENDERS).min(self.pools.rng.below(SENDERS));
+            }
             match self.pools.rng.below(100) {
-                0 => steps.extend(self.timed(client)),
+                0 if self.pools.once_in(TIMED) => steps.extend(self.timed(client)),
                 1..=3 => steps.extend(self.transaction(client)),
                 _ => {
                     let (argv, compare) = self.command(false);
@@ -191,6 +199,7 @@ impl Generator {
         };
         let mut first = Step::new(client, argv, Compare::Exactly);
         first.wait_ms = 45;
+        first.stands_alone = true;
         // Redis emits `expired` when it comes across the key, so something has to.
         let look = Step::new(client, vec![b"EXISTS".to_vec(), key.clone()], Compare::Exactly);
         if settles {

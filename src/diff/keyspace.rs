@@ -11,56 +11,66 @@ impl Runner {
     /// Compares every key: its type, encoding, time to live and value. The first difference is given.
     pub(super) fn compare_keyspaces(&mut self, case: &mut Vec<String>) -> Result<Option<Difference>, Fatal> {
         for db in DATABASES {
-            let from = case.len();
-            let select = words(&["SELECT", db]);
-            if let Err(difference) = self.ask(&select, Compare::Exactly, case)? {
-                return Ok(Some(difference));
-            }
-            let keys = match self.ask(&words(&["KEYS", "*"]), Compare::AnyOrder, case)? {
-                Ok(reply) => reply,
+            let all =
+                [(words(&["SELECT", db]), Compare::Exactly), (words(&["KEYS", "*"]), Compare::AnyOrder)];
+            let keys = match self.ask(&all, case)? {
+                Ok(replies) => elements(&replies[1]).into_iter().filter_map(bulk_text).collect::<Vec<_>>(),
                 Err(difference) => return Ok(Some(difference)),
             };
-            for key in elements(&keys).into_iter().filter_map(bulk_text) {
-                if let Some(difference) = self.compare_key(&key, case)? {
-                    case.insert(from, format!("z: SELECT {db}"));
-                    return Ok(Some(difference));
-                }
+            let from = case.len();
+            if let Some(difference) = self.compare_keys(&keys, case)? {
+                case.insert(from, format!("z: SELECT {db}"));
+                return Ok(Some(difference));
             }
         }
         Ok(None)
     }
 
-    fn compare_key(&mut self, key: &[u8], case: &mut Vec<String>) -> Result<Option<Difference>, Fatal> {
-        let of_key =
-            |before: &[&str], after: &[&str]| [words(before), vec![key.to_vec()], words(after)].concat();
-        let mut ask = |argv: Vec<Vec<u8>>, compare| self.ask(&argv, compare, case);
-        let kind = match ask(of_key(&["TYPE"], &[]), Compare::Exactly)? {
-            Ok(kind) => kind,
+    fn compare_keys(
+        &mut self,
+        keys: &[Vec<u8>],
+        case: &mut Vec<String>,
+    ) -> Result<Option<Difference>, Fatal> {
+        let properties: Vec<_> = keys
+            .iter()
+            .flat_map(|key| {
+                [
+                    (of_key(key, &["TYPE"], &[]), Compare::Exactly),
+                    (of_key(key, &["OBJECT", "ENCODING"], &[]), Compare::Exactly),
+                    (of_key(key, &["PTTL"], &[]), Compare::Nearly),
+                ]
+            })
+            .collect();
+        let properties = match self.ask(&properties, case)? {
+            Ok(replies) => replies,
             Err(difference) => return Ok(Some(difference)),
         };
-        let encoding = match ask(of_key(&["OBJECT", "ENCODING"], &[]), Compare::Exactly)? {
-            Ok(encoding) => encoding,
-            Err(difference) => return Ok(Some(difference)),
-        };
-        let is_hashed = encoding.ends_with(b"hashtable\r\n");
-        let order = if is_hashed { Compare::AnyOrder } else { Compare::Exactly };
-        let reads = match kind.trim_ascii() {
-            b"+string" => vec![(of_key(&["GET"], &[]), Compare::Exactly)],
-            b"+hash" => vec![(of_key(&["HGETALL"], &[]), order)],
-            b"+list" => vec![(of_key(&["LRANGE"], &["0", "-1"]), Compare::Exactly)],
-            // A compact set may have been stored from a hash table, in its order.
-            b"+set" => vec![(of_key(&["SMEMBERS"], &[]), Compare::AnyOrder)],
-            b"+zset" => vec![(of_key(&["ZRANGE"], &["0", "-1", "WITHSCORES"]), Compare::Exactly)],
-            _ => Vec::new(),
-        };
-        let ttl = (of_key(&["PTTL"], &[]), Compare::Nearly);
-        for (argv, compare) in std::iter::once(ttl).chain(reads) {
-            if let Err(difference) = ask(argv, compare)? {
-                return Ok(Some(difference));
-            }
-        }
-        Ok(None)
+        let values: Vec<_> = keys
+            .iter()
+            .zip(properties.chunks_exact(3))
+            .filter_map(|(key, properties)| value_of(key, &properties[0], &properties[1]))
+            .collect();
+        Ok(self.ask(&values, case)?.err())
     }
+}
+
+/// The command that reads the value of a key, and how what it gives is compared.
+fn value_of(key: &[u8], kind: &[u8], encoding: &[u8]) -> Option<(Vec<Vec<u8>>, Compare)> {
+    let is_hashed = encoding.ends_with(b"hashtable\r\n");
+    let order = if is_hashed { Compare::AnyOrder } else { Compare::Exactly };
+    match kind.trim_ascii() {
+        b"+string" => Some((of_key(key, &["GET"], &[]), Compare::Exactly)),
+        b"+hash" => Some((of_key(key, &["HGETALL"], &[]), order)),
+        b"+list" => Some((of_key(key, &["LRANGE"], &["0", "-1"]), Compare::Exactly)),
+        // A compact set may have been stored from a hash table, in its order.
+        b"+set" => Some((of_key(key, &["SMEMBERS"], &[]), Compare::AnyOrder)),
+        b"+zset" => Some((of_key(key, &["ZRANGE"], &["0", "-1", "WITHSCORES"]), Compare::Exactly)),
+        _ => None,
+    }
+}
+
+fn of_key(key: &[u8], before: &[&str], after: &[&str]) -> Vec<Vec<u8>> {
+    [words(before), vec![key.to_vec()], words(after)].concat()
 }
 
 fn words(words: &[&str]) -> Vec<Vec<u8>> {

@@ -2,14 +2,16 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::wire::client::{encode, value_len};
 
 /// How long a server may take for an answer that it has to give at once.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// One connection, whose socket never blocks.
+/// One connection.
 pub struct Link {
     stream: TcpStream,
     pub received: Vec<u8>,
@@ -21,7 +23,8 @@ impl Link {
         let open = || {
             let stream = TcpStream::connect_timeout(&addr, PATIENCE)?;
             stream.set_nodelay(true)?;
-            stream.set_nonblocking(true)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
             Ok(stream)
         };
         let stream = open().map_err(|error: std::io::Error| format!("cannot connect to {addr}: {error}"))?;
@@ -35,37 +38,52 @@ impl Link {
         }
     }
 
-    /// Takes in what has arrived.
-    pub fn fill(&mut self) {
+    /// Takes in what comes next. False: nothing came in time, or never will.
+    fn read(&mut self) -> bool {
         let mut chunk = [0; 16384];
-        while !self.closed {
+        loop {
             match self.stream.read(&mut chunk) {
-                Ok(0) => self.closed = true,
-                Ok(len) => self.received.extend_from_slice(&chunk[..len]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Ok(len) => {
+                    self.received.extend_from_slice(&chunk[..len]);
+                    self.closed = len == 0;
+                    return len > 0;
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(_) => self.closed = true,
+                Err(error) => {
+                    self.closed |= error.kind() != ErrorKind::WouldBlock;
+                    return false;
+                }
             }
         }
     }
 
     /// The next value, waited for; `None` if the server has ended the connection or takes too long.
     pub fn receive(&mut self) -> Option<Vec<u8>> {
-        let began = Instant::now();
         loop {
-            self.fill();
             if let Some(len) = value_len(&self.received) {
                 return Some(self.received.drain(..len).collect());
             }
-            if self.closed || began.elapsed() > PATIENCE {
+            if self.closed || !self.read() {
                 return None;
             }
-            std::thread::yield_now();
         }
     }
 
     pub fn call(&mut self, argv: &[impl AsRef<[u8]>]) -> Option<Vec<u8>> {
         self.send(&encode(argv));
         self.receive()
+    }
+}
+
+/// Takes in what has arrived on any of the connections.
+pub fn take_in<'a>(links: impl Iterator<Item = &'a mut Link>) {
+    let mut open: Vec<&mut Link> = links.filter(|link| !link.closed).collect();
+    while !open.is_empty() {
+        let mut fds: Vec<PollFd> = open.iter().map(|link| PollFd::new(&link.stream, PollFlags::IN)).collect();
+        // An interrupted poll has found nothing, and is followed by another look.
+        let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        let mut ready = fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
+        // There may be more on those that had something.
+        open.retain_mut(|link| ready.next() == Some(true) && link.read());
     }
 }

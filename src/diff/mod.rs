@@ -9,7 +9,7 @@
 //! | `grammar`, `pools` | from a form to random words |
 //! | `exclusions` | what cannot be compared, and why |
 //! | `generator` | random rounds |
-//! | `runner`, `keyspace`, `compare` | both servers step by step |
+//! | `runner`, `pair`, `keyspace`, `compare` | both servers step by step |
 //! | `shrink` | the shortest case |
 
 // A driver: it talks to servers over sockets and waits for them.
@@ -21,6 +21,7 @@ mod generator;
 mod grammar;
 mod keyspace;
 pub mod link;
+mod pair;
 mod pools;
 mod runner;
 mod shapes;
@@ -33,7 +34,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use generator::Generator;
-use runner::{Outcome, Runner};
+use runner::{Outcome, Pace, Runner};
 use shapes::{FAMILIES, Family};
 use target::Target;
 
@@ -147,9 +148,13 @@ impl FamilyRun<'_> {
             let len = ROUND.min(self.options.commands - self.sent).max(10);
             let steps = generator.round(len, resp3);
             progress(&format!("{}: {} of {} commands", self.family.name, self.sent, self.options.commands));
+            self.runner.pace = Pace::Pipelined;
             let outcome = self.runner.run(&steps, true)?;
             self.sent += outcome.sent;
-            let Some(difference) = outcome.difference else { continue };
+            let Some(pipelined) = outcome.difference else { continue };
+            // Somewhere among the steps that were sent at once; one by one, it is known where.
+            self.runner.pace = Pace::OneByOne;
+            let difference = self.runner.run(&steps, true)?.difference.unwrap_or(pipelined);
             let kind = kind_of(&difference);
             if self.seen.contains(&kind) {
                 continue;

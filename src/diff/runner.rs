@@ -2,37 +2,13 @@
 
 use std::time::Duration;
 
-use super::compare::{elements, is_push, move_pushes_behind, same, sort_pattern_messages, values};
-use super::exclusions::{self, Compare};
-use super::link::Link;
+use super::compare::{elements, same};
+use super::exclusions::Compare;
+use super::link::{Link, take_in};
+use super::pair::Pair;
 use super::step::{Step, client_name, mark, quote};
 use super::target::Target;
-use crate::version::Version;
 use crate::wire::client::encode;
-
-/// The same connection at both servers.
-struct Pair {
-    ours: Link,
-    theirs: Link,
-    /// It has not been answered: it is blocked, and its steps are left out until it is.
-    waiting: bool,
-    /// How the replies of the EXEC to come are compared.
-    queued: Vec<Compare>,
-    /// Whether one of them is no single part of that reply.
-    has_unframed: bool,
-}
-
-impl Pair {
-    fn send(&mut self, bytes: &[u8]) {
-        self.ours.send(bytes);
-        self.theirs.send(bytes);
-    }
-
-    fn fill(&mut self) {
-        self.ours.fill();
-        self.theirs.fill();
-    }
-}
 
 /// A place where the servers differ.
 pub struct Difference {
@@ -57,10 +33,27 @@ pub struct Outcome {
 /// Why no more can be compared: a sentence.
 pub type Fatal = String;
 
-/// How often a difference is looked at again before it is believed, so that a slow process is none, nor a key that Redis
-/// deletes in its next cycle. While shrinking, fewer have to do.
-const LOOKS: u32 = 80;
-const FEW_LOOKS: u32 = 15;
+/// How steps are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// Steps of one connection that follow each other are sent at once. A difference says only that there is one.
+    Pipelined,
+    /// Each step waits until the one before has been answered, to every connection that hears of it.
+    OneByOne,
+    /// The same, and differences are believed sooner: for shrinking.
+    Hurried,
+}
+
+impl Pace {
+    /// How often a difference is looked at again before it is believed, so that a slow process is none, nor a key that
+    /// Redis deletes in its next cycle.
+    fn looks(self) -> u32 {
+        if self == Pace::Hurried { 15 } else { 80 }
+    }
+}
+
+/// No more steps than these are sent at once.
+const BATCH: usize = 50;
 
 /// Settings that rounds change; each begins with those of the servers.
 const SETTINGS: &[&str] = &[
@@ -80,13 +73,11 @@ pub struct Runner {
     control: Pair,
     pairs: Vec<Option<Pair>>,
     settings: Vec<(&'static str, Vec<u8>)>,
-    /// Whether differences are believed sooner.
-    pub in_a_hurry: bool,
+    pub pace: Pace,
 }
 
 fn open(ours: &Target, theirs: &Target) -> Result<Pair, Fatal> {
-    let (ours, theirs) = (Link::open(ours.addr)?, Link::open(theirs.addr)?);
-    Ok(Pair { ours, theirs, waiting: false, queued: Vec::new(), has_unframed: false })
+    Ok(Pair::new(Link::open(ours.addr)?, Link::open(theirs.addr)?))
 }
 
 impl Runner {
@@ -99,7 +90,7 @@ impl Runner {
                 settings.push((*name, value));
             }
         }
-        Ok(Runner { ours, theirs, control, pairs: Vec::new(), settings, in_a_hurry: false })
+        Ok(Runner { ours, theirs, control, pairs: Vec::new(), settings, pace: Pace::OneByOne })
     }
 
     /// Runs steps from empty databases and fresh connections up to the first difference, and compares the
@@ -107,17 +98,15 @@ impl Runner {
     pub fn run(&mut self, steps: &[Step], keyspace: bool) -> Result<Outcome, Fatal> {
         self.reset()?;
         let mut outcome = Outcome { difference: None, case: Vec::new(), sent: 0 };
-        for (at, step) in steps.iter().enumerate() {
-            let difference = match self.step(step, &mut outcome) {
-                Ok(None) => continue,
-                Ok(Some(difference)) => Difference { at, ..difference },
-                Err(silent) => {
-                    let difference = self.silence(step, silent)?;
-                    Difference { at, ..difference }
-                }
+        let mut at = 0;
+        while at < steps.len() && outcome.difference.is_none() {
+            let batch = &steps[at..at + self.batch_len(&steps[at..])];
+            let difference = match self.batch(batch, &mut outcome) {
+                Ok(difference) => difference,
+                Err(silent) => Some(self.silence(&batch[0], silent)?),
             };
-            outcome.difference = Some(difference);
-            break;
+            outcome.difference = difference.map(|difference| Difference { at, ..difference });
+            at += batch.len();
         }
         if keyspace && outcome.difference.is_none() {
             let difference = self.compare_keyspaces(&mut outcome.case)?;
@@ -151,8 +140,8 @@ impl Runner {
         for (name, value) in &self.settings {
             requests.push(vec![b"CONFIG".to_vec(), b"SET".to_vec(), name.as_bytes().to_vec(), value.clone()]);
         }
+        self.control.send(&requests.iter().flat_map(|argv| encode(argv)).collect::<Vec<u8>>());
         for argv in requests {
-            self.control.send(&encode(&argv));
             if self.control.theirs.receive().is_none() || self.control.ours.receive().is_none() {
                 return Err(format!("no answer to {}", quote(&argv)));
             }
@@ -184,34 +173,40 @@ impl Runner {
             None => {
                 let ours = Link::open(self.ours.addr).map_err(|_| Silent::Ours)?;
                 let theirs = Link::open(self.theirs.addr).map_err(|_| Silent::Theirs)?;
-                Ok(slot.insert(Pair {
-                    ours,
-                    theirs,
-                    waiting: false,
-                    queued: Vec::new(),
-                    has_unframed: false,
-                }))
+                Ok(slot.insert(Pair::new(ours, theirs)))
             }
         }
     }
 
-    fn step(&mut self, step: &Step, outcome: &mut Outcome) -> Result<Option<Difference>, Silent> {
-        let pair = self.pair(step.client)?;
+    /// How many of the steps are sent at once.
+    fn batch_len(&self, steps: &[Step]) -> usize {
+        let client = steps[0].client;
+        let is_asked_singly =
+            self.pairs.get(client).and_then(Option::as_ref).is_some_and(Pair::is_asked_singly);
+        if self.pace != Pace::Pipelined || is_asked_singly || steps[0].stands_alone {
+            return 1;
+        }
+        steps.iter().take(BATCH).take_while(|step| step.client == client && !step.stands_alone).count()
+    }
+
+    fn batch(&mut self, batch: &[Step], outcome: &mut Outcome) -> Result<Option<Difference>, Silent> {
+        let pair = self.pair(batch[0].client)?;
         if pair.waiting {
             return Ok(None);
         }
-        pair.send(&encode(&step.argv));
-        outcome.sent += 1;
-        if step.wait_ms > 0 {
-            std::thread::sleep(Duration::from_millis(step.wait_ms));
+        let requests: Vec<u8> = batch.iter().flat_map(|step| encode(&step.argv)).collect();
+        pair.send(&requests);
+        outcome.sent += batch.len();
+        if batch[0].wait_ms > 0 {
+            std::thread::sleep(Duration::from_millis(batch[0].wait_ms));
         }
         // Events of keys that expired meanwhile come with the step that looks.
-        let listeners_later = step.then.is_some();
-        if let Some(difference) = self.settle(step, listeners_later, &mut outcome.case)? {
+        let listeners_later = batch[0].then.is_some();
+        if let Some(difference) = self.settle(batch, listeners_later, &mut outcome.case)? {
             return Ok(Some(difference));
         }
-        match &step.then {
-            Some(then) => self.step(then, outcome),
+        match &batch[0].then {
+            Some(then) => self.batch(std::slice::from_ref(then), outcome),
             None => Ok(None),
         }
     }
@@ -219,89 +214,59 @@ impl Runner {
     /// Takes in what both servers have sent, compares it and writes the lines of the case.
     fn settle(
         &mut self,
-        step: &Step,
+        batch: &[Step],
         only_own: bool,
         case: &mut Vec<String>,
     ) -> Result<Option<Difference>, Silent> {
-        let mut look = 0;
+        let asked = batch[0].client;
         let version = self.theirs.version();
-        let looks = if self.in_a_hurry { FEW_LOOKS } else { LOOKS };
+        let mut look = 0;
         let differing = loop {
             self.barrier()?;
-            self.pairs.iter_mut().flatten().for_each(Pair::fill);
+            take_in(self.pairs.iter_mut().flatten().flat_map(|pair| [&mut pair.ours, &mut pair.theirs]));
             let differs = |(client, pair): (usize, &Option<Pair>)| {
-                let pair = pair.as_ref()?;
-                let own = client == step.client;
-                ((own || !only_own) && !agree(pair, own.then_some(step), version)).then_some(client)
+                let own = client == asked;
+                let steps = if own { batch } else { &[] };
+                ((own || !only_own) && !pair.as_ref()?.agrees(steps, version)).then_some(client)
             };
             match self.pairs.iter().enumerate().find_map(differs) {
-                Some(client) if look == looks => break Some(client),
+                Some(client) if look == self.pace.looks() => break Some(client),
                 Some(_) => std::thread::sleep(Duration::from_millis(2)),
                 None => break None,
             }
             look += 1;
         };
-        let line = own_line(step, self.pairs[step.client].as_ref());
-        case.push(line.clone());
-        if step.wait_ms > 0 {
-            case.push(format!("sleep {}", step.wait_ms));
+        // A case has one command on each line.
+        if let [step] = batch {
+            case.push(own_line(step, self.pairs[asked].as_ref()));
+            if step.wait_ms > 0 {
+                case.push(format!("sleep {}", step.wait_ms));
+            }
         }
         if let Some(client) = differing {
-            let line = if client == step.client { line } else { format!("{}<", client_name(client)) };
-            if client != step.client {
+            let line = if client == asked {
+                own_line(&batch[0], self.pairs[asked].as_ref())
+            } else {
+                let line = format!("{}<", client_name(client));
                 case.push(line.clone());
-            }
-            let pair = self.pairs[client].as_ref();
-            let shown = |link: Option<&Link>| {
-                link.map(|link| {
-                    if link.closed {
-                        [&link.received[..], b"(closed)"].concat()
-                    } else {
-                        link.received.clone()
-                    }
-                })
-                .unwrap_or_default()
+                line
             };
-            return Ok(Some(Difference {
-                at: 0,
-                command: step.command(),
-                line,
-                ours: shown(pair.map(|pair| &pair.ours)),
-                theirs: shown(pair.map(|pair| &pair.theirs)),
-            }));
+            let (ours, theirs) = self.pairs[client].as_ref().map(Pair::shown).unwrap_or_default();
+            return Ok(Some(Difference { at: 0, command: batch[0].command(), line, ours, theirs }));
         }
         for client in 0..self.pairs.len() {
-            if !(only_own && client != step.client) {
-                self.consume(client, step, case);
+            let own = client == asked;
+            if own || !only_own {
+                self.consume(client, if own { batch } else { &[] }, case);
             }
         }
         Ok(None)
     }
 
     /// What was received is done with.
-    fn consume(&mut self, client: usize, step: &Step, case: &mut Vec<String>) {
+    fn consume(&mut self, client: usize, asked: &[Step], case: &mut Vec<String>) {
         let Some(pair) = &mut self.pairs[client] else { return };
-        let received = std::mem::take(&mut pair.theirs.received);
-        pair.ours.received.clear();
-        let values = values(&received);
-        let mut extra = values.len();
-        if client == step.client {
-            extra = extra.saturating_sub(1);
-            pair.waiting = values.is_empty();
-            match values.last().copied() {
-                Some(b"+QUEUED\r\n") => {
-                    pair.queued.push(step.compare);
-                    pair.has_unframed |= exclusions::UNFRAMED.contains(&&*step.command());
-                }
-                Some(reply) if ends_transaction(&step.command(), reply) => {
-                    pair.queued.clear();
-                    pair.has_unframed = false;
-                }
-                _ => {}
-            }
-        } else if values.iter().any(|value| !is_push(value)) {
-            pair.waiting = false;
-        }
+        let extra = pair.consume(asked);
         case.extend((0..extra).map(|_| format!("{}<", client_name(client))));
         if pair.theirs.closed {
             self.pairs[client] = None;
@@ -321,24 +286,31 @@ impl Runner {
         Ok(Difference { at: 0, command: step.command(), line, ours, theirs: b"(lives)".to_vec() })
     }
 
-    /// A question on the control connection; the keyspace is compared with such.
+    /// Questions on the control connection, sent at once; the keyspace is compared with such. What was answered, or
+    /// the first difference.
     pub(super) fn ask(
         &mut self,
-        argv: &[Vec<u8>],
-        compare: Compare,
+        questions: &[(Vec<Vec<u8>>, Compare)],
         case: &mut Vec<String>,
-    ) -> Result<Result<Vec<u8>, Difference>, Fatal> {
-        self.control.send(&encode(argv));
-        let line = format!("{}z: {}", mark(compare), quote(argv));
-        let (Some(theirs), Some(ours)) = (self.control.theirs.receive(), self.control.ours.receive()) else {
-            return Err(format!("no answer to {line}"));
-        };
-        if same(&ours, &theirs, compare) {
-            return Ok(Ok(theirs));
+    ) -> Result<Result<Vec<Vec<u8>>, Difference>, Fatal> {
+        self.control.send(&questions.iter().flat_map(|(argv, _)| encode(argv)).collect::<Vec<u8>>());
+        let mut replies = Vec::new();
+        let mut difference = None;
+        for (argv, compare) in questions {
+            let line = || format!("{}z: {}", mark(*compare), quote(argv));
+            let (Some(theirs), Some(ours)) = (self.control.theirs.receive(), self.control.ours.receive())
+            else {
+                return Err(format!("no answer to {}", line()));
+            };
+            if difference.is_none() && !same(&ours, &theirs, *compare) {
+                let command = format!("{} behind the last step", String::from_utf8_lossy(&argv[0]));
+                case.push(line());
+                difference = Some(Difference { at: 0, command, line: line(), ours, theirs });
+            } else {
+                replies.push(theirs);
+            }
         }
-        let command = format!("{} behind the last step", String::from_utf8_lossy(&argv[0]));
-        case.push(line.clone());
-        Ok(Err(Difference { at: 0, command, line, ours, theirs }))
+        Ok(difference.map_or(Ok(replies), Err))
     }
 }
 
@@ -347,53 +319,6 @@ impl Runner {
 enum Silent {
     Ours,
     Theirs,
-}
-
-/// Whether both servers have sent the same to a connection: `step` is what it was asked, if it was.
-fn agree(pair: &Pair, step: Option<&Step>, version: Version) -> bool {
-    if pair.ours.closed != pair.theirs.closed {
-        return false;
-    }
-    let (ours, theirs) = (&pair.ours.received, &pair.theirs.received);
-    if ours == theirs || step.is_some_and(|step| same(ours, theirs, step.compare)) {
-        return true;
-    }
-    // Before 7.2 the messages of a client's own commands came within the reply to EXEC.
-    let mixed = || version < Version::V7_2 && memchr::memmem::find(theirs, b"\r\n>").is_some();
-    if step.is_some_and(|step| step.command() == "EXEC") && (pair.has_unframed || mixed()) {
-        return same(ours, theirs, Compare::Kind);
-    }
-    let (mut ours, mut theirs) = (values(ours), values(theirs));
-    sort_pattern_messages(&mut ours);
-    sort_pattern_messages(&mut theirs);
-    if version < Version::V7_2 {
-        move_pushes_behind(&mut ours);
-        move_pushes_behind(&mut theirs);
-    }
-    let same_value = |ours: &[u8], theirs: &[u8]| match step {
-        Some(step) if !is_push(theirs) => {
-            same(ours, theirs, step.compare) || same_transaction(pair, step, ours, theirs)
-        }
-        _ => ours == theirs,
-    };
-    ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(ours, theirs)| same_value(ours, theirs))
-}
-
-fn ends_transaction(command: &str, reply: &[u8]) -> bool {
-    command == "EXEC" || matches!(command, "DISCARD" | "RESET") && reply.starts_with(b"+")
-}
-
-/// The reply to EXEC: every part as its command asks.
-fn same_transaction(pair: &Pair, step: &Step, ours: &[u8], theirs: &[u8]) -> bool {
-    let (ours, theirs) = (elements(ours), elements(theirs));
-    step.command() == "EXEC"
-        && ours.len() == pair.queued.len()
-        && theirs.len() == pair.queued.len()
-        && ours
-            .iter()
-            .zip(&theirs)
-            .zip(&pair.queued)
-            .all(|((ours, theirs), compare)| same(ours, theirs, *compare))
 }
 
 /// The line of a case for a step: one that is not answered is only sent.

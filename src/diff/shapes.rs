@@ -354,11 +354,15 @@ const SHAPES: &[(&str, &str)] = &[
     ("pexpire", "key ( ms { NX | XX } | ( -1 | 0 | abc ) { NX | XX | GT | LT } )"),
     ("pexpireat", "key ( atms | past ) { NX | XX | GT | LT }"),
     ("scan", "=0 COUNT 10000 { MATCH pattern | TYPE ( string | hash | list | set | zset | nosuch ) }"),
+    // Equal elements of a set, and all of BY nosort, come in the order of a hash table: nothing may be cut from them or stored.
     (
         "sort",
-        "key ( BY nosort { GET # | ASC | DESC | ALPHA } | { BY ( k* | w_* ) | LIMIT int int | GET ( # | pattern | k* ) | ASC | DESC | ALPHA | STORE key } )",
+        "=( key { BY ( k* | w_* ) | GET ( # | pattern | k* ) | LIMIT int int | ASC | DESC | STORE key } | key { ALPHA | ASC | DESC | GET # | LIMIT int int | STORE key } | key { BY ( k* | w_* | nosort ) | GET ( # | k* ) | ALPHA | ASC | DESC } | key any any )",
     ),
-    ("sort_ro", "key { BY ( k* | w_* ) | LIMIT int int | GET ( # | pattern ) | ASC | DESC | ALPHA }"),
+    (
+        "sort_ro",
+        "=( key { BY ( k* | w_* ) | GET ( # | pattern ) | LIMIT int int | ASC | DESC } | key { ALPHA | ASC | DESC | LIMIT int int } | key { BY ( k* | w_* | nosort ) | GET ( # | k* ) | ALPHA | ASC | DESC } | key [ any ] any )",
+    ),
     // Messages.
     ("psubscribe", "channels..."),
     ("publish", "channel value"),

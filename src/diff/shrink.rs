@@ -1,6 +1,6 @@
 //! From a round that shows a difference to the shortest case that still does.
 
-use super::runner::{Difference, Fatal, Outcome, Runner};
+use super::runner::{Difference, Fatal, Outcome, Pace, Runner};
 use super::step::Step;
 
 /// Runs that one difference may cost.
@@ -19,10 +19,10 @@ pub fn shrink(
     if !search.shows(&steps[..end])? {
         return Ok(None);
     }
-    search.runner.in_a_hurry = true;
+    search.runner.pace = Pace::Hurried;
     let mut best = search.fewer_steps(steps[..end].to_vec())?;
     search.fewer_words(&mut best)?;
-    search.runner.in_a_hurry = false;
+    search.runner.pace = Pace::OneByOne;
     let outcome = search.runner.run(&best, behind)?;
     Ok(outcome.difference.is_some().then_some((best, outcome)))
 }

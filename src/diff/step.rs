@@ -1,6 +1,9 @@
 //! One command of a round, and the text form of what was run.
 
-use super::exclusions::Compare;
+use super::exclusions::{self, Compare};
+use crate::commands::command::BLOCKING;
+use crate::commands::table;
+use crate::version::Version;
 
 /// A command on a connection.
 #[derive(Clone, Debug)]
@@ -13,11 +16,18 @@ pub struct Step {
     pub wait_ms: u64,
     /// A command that belongs behind that wait.
     pub then: Option<Box<Step>>,
+    /// It is not sent together with others: it waits, ends the connection or has no single reply.
+    pub stands_alone: bool,
 }
 
 impl Step {
     pub fn new(client: usize, argv: Vec<Vec<u8>>, compare: Compare) -> Step {
-        Step { client, argv, compare, wait_ms: 0, then: None }
+        let mut step = Step { client, argv, compare, wait_ms: 0, then: None, stands_alone: false };
+        let command = step.command();
+        step.stands_alone = command == "QUIT"
+            || exclusions::UNFRAMED.contains(&&*command)
+            || table::find_by_name(command.as_bytes(), Version::V7_4).is_some_and(|row| row.has(BLOCKING));
+        step
     }
 
     /// The name of the command, in upper case, as a difference is known by.

@@ -23,6 +23,9 @@ pub struct Blocking {
     postponed: Vec<SessionId>,
     /// Clients that wait, for INFO.
     pub len: usize,
+    /// How many of them wait for a list, and for a sorted set.
+    for_lists: usize,
+    for_sorted_sets: usize,
 }
 
 /// Who watches which key.
@@ -32,6 +35,24 @@ impl Blocking {
     /// Keys with waiting clients.
     pub fn keys(&self) -> usize {
         self.queues.len()
+    }
+
+    /// How many clients wait like that, if it is for data.
+    fn count(&mut self, wait: Wait) -> Option<&mut usize> {
+        match wait {
+            Wait::List => Some(&mut self.for_lists),
+            Wait::SortedSet => Some(&mut self.for_sorted_sets),
+            _ => None,
+        }
+    }
+}
+
+/// What a client waits for that such a value may serve.
+fn awaited_as(value: &Value) -> Option<Wait> {
+    match value {
+        Value::List(_) => Some(Wait::List),
+        Value::SortedSet(_) => Some(Wait::SortedSet),
+        _ => None,
     }
 }
 
@@ -60,6 +81,9 @@ impl Node {
         }
         session.blocked = Some(Blocked { wait, argv: OwnedArgs::new(argv), db, keys, timer, timeout_reply });
         self.blocking.len += 1;
+        if let Some(count) = self.blocking.count(wait) {
+            *count += 1;
+        }
         if wait == Wait::Postponed {
             self.blocking.postponed.push(id);
         }
@@ -75,6 +99,9 @@ impl Node {
     fn forget_waiting(&mut self, id: SessionId, blocked: &Blocked) {
         self.store.timers.cancel(blocked.timer);
         self.blocking.len -= 1;
+        if let Some(count) = self.blocking.count(blocked.wait) {
+            *count -= 1;
+        }
         for key in &blocked.keys {
             let place = (blocked.db, key.clone());
             if let Some(queue) = self.blocking.queues.get_mut(&place) {
@@ -91,9 +118,17 @@ impl Node {
         self.sessions.mark_dirty(id);
     }
 
-    /// A key appeared: if clients wait for it they are looked at once the running command is over.
+    /// A key appeared: if clients wait for it they are looked at once the running command is over. As Redis does it, the
+    /// type that the key has now only has to be one that somebody waits for, at any key.
     pub fn signal_ready(&mut self, db: usize, key: &[u8]) {
         if self.blocking.queues.is_empty() {
+            return;
+        }
+        let store = &self.store.dbs[db];
+        let entry = store.find(key).and_then(|slot| store.entry(slot));
+        let awaited =
+            entry.and_then(|entry| awaited_as(&entry.value)).and_then(|wait| self.blocking.count(wait));
+        if awaited.is_none_or(|count| *count == 0) {
             return;
         }
         let place = (db, key.into());
@@ -123,11 +158,9 @@ impl Node {
         };
         let now = self.store.now;
         let entry = self.store.dbs[*db].find(key).and_then(|slot| self.store.dbs[*db].entry(slot));
-        match entry.filter(|entry| !entry.is_expired(now)).map(|entry| &entry.value) {
-            Some(Value::List(_)) => wait == Wait::List,
-            Some(Value::SortedSet(_)) => wait == Wait::SortedSet,
-            _ => false,
-        }
+        entry
+            .filter(|entry| !entry.is_expired(now))
+            .is_some_and(|entry| awaited_as(&entry.value) == Some(wait))
     }
 
     /// Runs the request of a blocked client again; it stays blocked, in its place, if it still has to wait.

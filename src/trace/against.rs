@@ -52,9 +52,6 @@ const NOT_COMPARABLE: [&str; 22] = [
 /// Whole numbers that differ by no more are equal: most are times to live, and a real clock is never on time.
 const TOLERANCE: i64 = 100;
 
-/// How long a reply may take that the trace has at once.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 struct Client {
     link: Link,
     /// What the trace has that was not compared yet.
@@ -140,16 +137,9 @@ pub fn replay(text: &str, address: &str) -> Result<Report, String> {
 /// Waits for what the trace has and compares it value by value.
 fn settle(clients: &mut BTreeMap<Conn, Client>, report: &mut Report) {
     for (conn, client) in clients {
-        let began = Instant::now();
         while let Some(len) = value_len(&client.expected) {
-            client.link.fill();
-            let arrived = value_len(&client.link.received);
-            if arrived.is_none() && !client.link.closed && began.elapsed() < PATIENCE {
-                std::thread::sleep(Duration::from_micros(50));
-                continue;
-            }
             let expected: Vec<u8> = client.expected.drain(..len).collect();
-            let real: Option<Vec<u8>> = arrived.map(|len| client.link.received.drain(..len).collect());
+            let real = client.link.receive();
             if client.comparable && !real.as_ref().is_some_and(|real| are_equal(&expected, real)) {
                 let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).escape_debug().to_string();
                 report.differences.push(format!(
