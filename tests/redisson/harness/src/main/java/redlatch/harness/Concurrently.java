@@ -28,6 +28,8 @@ public final class Concurrently {
         private static final Set<String> GATES =
             Set.of("java.util.concurrent.Semaphore", "org.redisson.misc.ReclosableLatch");
 
+        private static final Set<Thread.State> WAITING = Set.of(Thread.State.WAITING, Thread.State.TIMED_WAITING);
+
         private final Thread thread;
 
         private Task(Callable<T> body) {
@@ -48,7 +50,8 @@ public final class Concurrently {
 
         /** Whether it waits to be let in, rather than for a reply: a message that comes earlier may pass it by. */
         public boolean isParked() {
-            return Stream.of(thread.getStackTrace()).anyMatch(frame -> GATES.contains(frame.getClassName()));
+            return WAITING.contains(thread.getState())
+                && Stream.of(thread.getStackTrace()).anyMatch(frame -> GATES.contains(frame.getClassName()));
         }
     }
 

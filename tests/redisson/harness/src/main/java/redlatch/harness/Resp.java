@@ -20,7 +20,7 @@ import static java.nio.charset.StandardCharsets.ISO_8859_1;
  */
 public final class Resp implements AutoCloseable {
 
-    private static final int TIMEOUT_MS = 10_000;
+    private static final int TIMEOUT_MS = 30_000;
 
     private final Socket socket;
     private final InputStream in;

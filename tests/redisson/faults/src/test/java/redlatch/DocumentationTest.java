@@ -1,0 +1,34 @@
+package redlatch;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+
+import static org.junit.jupiter.api.Assertions.*;
+
+/** The page about all this names each test, and no other. */
+class DocumentationTest {
+
+    private static final Path PAGE = Path.of("../../docs/redisson-under-faults.md");
+
+    @Test
+    void pageNamesEachTest() throws Exception {
+        Set<String> named = Pattern.compile("`(\\w+Test#\\w+)`").matcher(Files.readString(PAGE)).results()
+            .map((MatchResult found) -> found.group(1)).collect(Collectors.toCollection(TreeSet::new));
+        Set<String> present = Stream.of(LostReplyTest.class, LostMessageTest.class, RefusalTest.class,
+                ReplicationTest.class, LeaseTest.class, RedLockTest.class, FencingTest.class)
+            .flatMap(tests -> Stream.of(tests.getDeclaredMethods()))
+            .filter(test -> test.isAnnotationPresent(Test.class) || test.isAnnotationPresent(ParameterizedTest.class))
+            .map(test -> test.getDeclaringClass().getSimpleName() + "#" + test.getName())
+            .collect(Collectors.toCollection(TreeSet::new));
+        assertEquals(String.join("\n", present), String.join("\n", named));
+    }
+}
