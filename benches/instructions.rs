@@ -5,7 +5,10 @@
 
 #![allow(clippy::disallowed_methods)]
 
-mod support;
+#[path = "support/in_process.rs"]
+mod in_process;
+#[path = "support/parts.rs"]
+mod parts;
 
 use std::env;
 use std::process::{Command, ExitCode};
@@ -20,7 +23,7 @@ fn main() -> ExitCode {
         repeat(name, times.parse().expect("a number"));
         return ExitCode::SUCCESS;
     }
-    for (name, _) in support::CASES {
+    for (name, _) in parts::PARTS {
         if !args.is_empty() && !args.iter().any(|word| name.contains(word.as_str())) {
             continue;
         }
@@ -36,7 +39,7 @@ fn main() -> ExitCode {
 }
 
 fn repeat(name: &str, times: usize) {
-    let (_, prepare) = support::CASES.iter().find(|(known, _)| *known == name).expect("a part of this name");
+    let (_, prepare) = parts::PARTS.iter().find(|(known, _)| *known == name).expect("a part of this name");
     let mut run = prepare();
     (0..times).for_each(|_| run());
 }

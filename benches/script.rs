@@ -7,13 +7,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use redlatch::Version;
+use redlatch::bench::workload;
 use redlatch::script::{Host, LogLevel, Step, Vm};
 use redlatch::wire::reply::{Protocol, Reply};
-
-/// Redisson's lock acquire, as clients send it.
-const ACQUIRE: &str = "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then \
-    redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; \
-    return redis.call('pttl', KEYS[1]);";
 
 const KEYS: &[&[u8]] = &[b"myLock"];
 const ARGV: &[&[u8]] = &[b"30000", b"2f4c3a0c-5c1e-4f0e-9a37-0b1df2f7a9d1:47"];
@@ -35,11 +31,12 @@ impl Host for Fixed {
 }
 
 fn main() {
+    let acquire = workload::script("acquire").expect("a script of the benchmarks");
     let scripts = [
         ("return 1", "return 1", 0),
         ("one redis.call", "return redis.call('get', KEYS[1])", 0),
-        ("lock acquire, free lock (3 calls)", ACQUIRE, 0),
-        ("lock acquire, held lock (3 calls)", ACQUIRE, 5),
+        ("lock acquire, free lock (3 calls)", acquire, 0),
+        ("lock acquire, held lock (3 calls)", acquire, 5),
         ("loop of 1000", "local s = 0 for i = 1, 1000 do s = s + i end return s", 0),
     ];
     let wanted: Vec<String> =

@@ -1,11 +1,14 @@
 //! What the parts of the server take, in time: `cargo bench --bench time`.
 
-mod support;
+#[path = "support/in_process.rs"]
+mod in_process;
+#[path = "support/parts.rs"]
+mod parts;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 
 fn parts(criterion: &mut Criterion) {
-    for (name, prepare) in support::CASES {
+    for (name, prepare) in parts::PARTS {
         let mut run = prepare();
         criterion.bench_function(name, |bencher| bencher.iter(&mut run));
     }

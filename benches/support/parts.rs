@@ -7,16 +7,17 @@ use redlatch::script::{Host, LogLevel, Step, Vm};
 use redlatch::store::{Hash, Now, Store, Value};
 use redlatch::wheel::Wheel;
 use redlatch::wire::{Protocol, Reply, RequestLimits, RequestParser};
-use redlatch::world::{ClockMode, ConnId, World, WorldOptions};
 use redlatch::{Version, node};
+
+use crate::in_process::InProcess;
 
 /// Something that is done again and again.
 pub type Run = Box<dyn FnMut()>;
 
 /// A part: a name, and what makes it ready.
-pub type Case = (&'static str, fn() -> Run);
+pub type Part = (&'static str, fn() -> Run);
 
-pub const CASES: &[Case] = &[
+pub const PARTS: &[Part] = &[
     ("parse a lock request", parse),
     ("write a reply of three values", write),
     ("script without commands", || script("return 1", 0)),
@@ -127,39 +128,9 @@ fn come_and_go() -> Run {
 /// All steps of a workload, from the bytes of the requests to those of the replies.
 fn request(name: &str) -> Run {
     let workload = WORKLOADS.iter().find(|workload| workload.name == name).unwrap();
-    let mut client = InProcess::new();
-    workload::load_scripts().chain(workload.before(0)).for_each(|request| client.send(&request));
+    let mut server = InProcess::new();
+    let client = server.connect();
+    workload::load_scripts().chain(workload.before(0)).for_each(|request| server.send(client, &request));
     let steps = workload.batches(0, workload.steps.len());
-    Box::new(move || client.send(&steps[0]))
-}
-
-/// A client of a world in this process.
-struct InProcess {
-    world: World,
-    conn: ConnId,
-    parser: RequestParser,
-    output: Vec<u8>,
-}
-
-impl InProcess {
-    fn new() -> InProcess {
-        let mut world = World::new(WorldOptions {
-            seed: 0,
-            clock: ClockMode::Manual,
-            wall_start_ms: 1_700_000_000_000,
-            nodes: vec![node::Config::new(Version::V7_4)],
-        });
-        let conn = world.open(0, "127.0.0.1:50000".to_owned(), "127.0.0.1:6379".to_owned());
-        InProcess { world, conn, parser: RequestParser::default(), output: Vec::new() }
-    }
-
-    fn send(&mut self, mut bytes: &[u8]) {
-        while let Some(len) = self.parser.parse(bytes, self.world.request_limits(self.conn)).unwrap() {
-            self.world.request(self.conn, &self.parser.args(bytes));
-            bytes = &bytes[len..];
-        }
-        self.output.clear();
-        self.world.take_output(self.conn, &mut self.output);
-        assert_ne!(self.output.first(), Some(&b'-'));
-    }
+    Box::new(move || server.send(client, &steps[0]))
 }
