@@ -6,6 +6,7 @@
 mod diff;
 mod fuzz;
 mod options;
+mod scripts;
 mod serve;
 
 use std::process::ExitCode;
@@ -23,6 +24,10 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
         Some("fuzz") => {
             args.remove(0);
             return fuzz::main(args);
+        }
+        Some("scripts") => {
+            args.remove(0);
+            return scripts::main(args);
         }
         Some(crate::diff::SUBJECT) => {
             args.remove(1);

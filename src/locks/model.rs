@@ -462,12 +462,12 @@ pub fn objects(kit: &Kit) -> Vec<(&'static str, Box<dyn Model>)> {
     };
     add("rlock", Box::new(RLock::new(Kind::RLock)));
     add("rw", Box::new(ReadWriteLock::new(kit)));
-    add("fair", Box::new(Fair::new()));
+    add("fair", Box::<Fair>::default());
     add("spin", Box::new(RLock::new(Kind::Spin)));
     add("fenced", Box::new(RLock::new(Kind::Fenced)));
     add("nonreentrant", Box::new(RLock::new(Kind::NonReentrant)));
-    add("semaphore", Box::new(Semaphore::new()));
-    add("permit", Box::new(PermitSemaphore::new()));
-    add("latch", Box::new(CountDownLatch::new()));
+    add("semaphore", Box::<Semaphore>::default());
+    add("permit", Box::<PermitSemaphore>::default());
+    add("latch", Box::<CountDownLatch>::default());
     objects
 }
