@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
+use crate::fuzz::real::Real;
+use crate::fuzz::runner::Line;
 use crate::fuzz::{self, Options, report};
 use crate::locks::invariant::{Invariant, Rules};
 use crate::locks::kit::Kit;
@@ -80,6 +82,10 @@ struct Cli {
     /// Runs one schedule, as a report named it.
     #[arg(long, value_name = "WORD")]
     replay: Option<String>,
+
+    /// Runs what was found on a real server without keys too, and says whether it answers the same.
+    #[arg(long, value_name = "HOST:PORT")]
+    against: Option<String>,
 
     /// How to report.
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
@@ -165,13 +171,18 @@ fn run(cli: &Cli) -> Result<bool, String> {
         shard: cli.shard,
         ..Options::default()
     };
+    let mut real = cli.against.as_deref().map(Real::connect).transpose()?;
     let reports = fuzz::run(&kit, &options)?;
     let jar = jar.display().to_string();
     match cli.format {
         Format::Text => {
             for report in &reports {
                 for finding in &report.findings {
-                    println!("{}", report::text(finding, &jar));
+                    print!("{}", report::text(finding, &jar));
+                    if let Some(real) = &mut real {
+                        println!("  {}", compared(real, &finding.lines)?);
+                    }
+                    println!();
                 }
             }
             for report in &reports {
@@ -183,6 +194,14 @@ fn run(cli: &Cli) -> Result<bool, String> {
         Format::Junit => print!("{}", report::junit(&reports, &jar)),
     }
     Ok(reports.iter().any(|report| !report.findings.is_empty()))
+}
+
+/// What a real server makes of a run.
+fn compared(real: &mut Real, lines: &[Line]) -> Result<String, String> {
+    Ok(match real.compare(lines)? {
+        None => "the real server: the same replies".to_owned(),
+        Some(difference) => format!("the real server: differs at {difference}"),
+    })
 }
 
 /// The lock scripts of a jar.
@@ -204,6 +223,9 @@ fn replay(kit: &Kit, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted) -> Re
     let mut lines = Vec::new();
     let broken = runner.run(&steps, rules, wanted, Some(&mut lines));
     print!("{}", report::table(&lines));
+    if let Some(address) = &cli.against {
+        println!("  {}", compared(&mut Real::connect(address)?, &lines)?);
+    }
     if let Some((_, Violation { invariant, operation, text })) = &broken {
         println!(
             "\n{object}: {} broken at {operation}: {text}\n  promised: {}",

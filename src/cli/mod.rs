@@ -10,6 +10,7 @@ mod fuzz;
 mod options;
 mod replay;
 mod run;
+mod scripts;
 mod serve;
 mod trace;
 
@@ -27,6 +28,7 @@ const SUBCOMMANDS: &[(&str, Subcommand)] = &[
     ("fuzz", |args| fuzz::main(args)),
     ("replay", |args| replay::main(args)),
     ("run", |args| run::main(args)),
+    ("scripts", |args| scripts::main(args)),
     ("trace", |args| trace::main(args)),
 ];
 

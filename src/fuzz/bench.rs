@@ -21,6 +21,15 @@ pub struct Bench {
     /// Bytes that the listener got.
     pushed: Vec<u8>,
     messages: Vec<Message>,
+    /// What was sent and answered, if somebody wants to know.
+    record: Option<Vec<Exchange>>,
+}
+
+/// A command and its reply. A script goes with its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    pub argv: Vec<Vec<u8>>,
+    pub reply: Vec<u8>,
 }
 
 /// A script on the server.
@@ -43,7 +52,15 @@ impl Bench {
         let listener = world.open(0, "127.0.0.1:50002".to_owned(), "127.0.0.1:6379".to_owned());
         world.request(listener, &[b"PSUBSCRIBE", b"*"]);
         world.take_output(listener, &mut Vec::new());
-        Bench { world, client, listener, reply: Vec::new(), pushed: Vec::new(), messages: Vec::new() }
+        Bench {
+            world,
+            client,
+            listener,
+            reply: Vec::new(),
+            pushed: Vec::new(),
+            messages: Vec::new(),
+            record: None,
+        }
     }
 
     pub fn now_ms(&self) -> i64 {
@@ -61,6 +78,10 @@ impl Bench {
     /// Sends a command. The reply stays until the next one.
     pub fn command(&mut self, argv: &[&[u8]]) -> Reply<'_> {
         self.request(argv);
+        if let Some(record) = &mut self.record {
+            let argv = argv.iter().map(|arg| arg.to_vec()).collect();
+            record.push(Exchange { argv, reply: self.reply.clone() });
+        }
         Reply::parse(&self.reply)
     }
 
@@ -83,6 +104,22 @@ impl Bench {
             self.request(&[b"SCRIPT", b"LOAD", script.text.as_bytes()]);
             self.request(&argv);
         }
+        if let Some(record) = &mut self.record {
+            argv[0] = b"EVAL";
+            argv[1] = script.text.as_bytes();
+            let argv = argv.iter().map(|arg| arg.to_vec()).collect();
+            record.push(Exchange { argv, reply: self.reply.clone() });
+        }
+    }
+
+    /// Begins to note what is sent and answered.
+    pub fn record(&mut self) {
+        self.record = Some(Vec::new());
+    }
+
+    /// What was noted since the last call.
+    pub fn recorded(&mut self) -> Vec<Exchange> {
+        self.record.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn request(&mut self, argv: &[&[u8]]) {

@@ -10,6 +10,7 @@
 //! | `bench` | the server |
 //! | `runner` | one schedule, step by step |
 //! | `shrink` | the shortest schedule |
+//! | `real` | the same schedule on a real server |
 //! | `report` | what people and programs read |
 //!
 //! The models stand in [`crate::locks`].
@@ -17,7 +18,8 @@
 // A driver: it measures time and uses all processors.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-mod bench;
+pub mod bench;
+pub mod real;
 pub mod report;
 pub mod runner;
 pub mod schedule;

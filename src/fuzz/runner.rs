@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::bench::{Bench, Loaded};
+use super::bench::{Bench, Exchange, Loaded};
 use super::schedule::{COMMON, Common, Step};
 use crate::locks::invariant::{Invariant, Rules};
 use crate::locks::kit::Kit;
@@ -52,8 +52,10 @@ pub struct Line {
     pub reply: String,
     pub messages: Vec<String>,
     pub keys: Vec<String>,
-    /// The request as it was sent.
-    pub argv: Vec<Vec<u8>>,
+    /// How far time went.
+    pub advanced_ms: u64,
+    /// What was sent, with the replies.
+    pub exchanges: Vec<Exchange>,
 }
 
 /// The last request of an owner that its client would send again.
@@ -125,6 +127,9 @@ impl Runner {
         wanted: &Wanted,
         mut trace: Option<&mut Vec<Line>>,
     ) -> Option<(usize, Violation)> {
+        if trace.is_some() {
+            self.bench.record();
+        }
         self.bench.command(&[b"FLUSHALL"]);
         self.model.reset();
         self.skew_ms = [0; OWNERS];
@@ -352,12 +357,14 @@ impl Runner {
         });
     }
 
-    fn note(&self, step: usize, start_ms: i64, who: String, what: String, trace: &mut Vec<Line>) {
+    fn note(&mut self, step: usize, start_ms: i64, who: String, what: String, trace: &mut Vec<Line>) {
         let is_request =
             !what.starts_with(['+', 'S', 'l', 'c', 'a']) || who.len() == 1 && !what.starts_with("clock");
         let show_message = |message: &Message| {
             format!("{} ← {}", String::from_utf8_lossy(&message.channel), message.payload.escape_ascii())
         };
+        let before_ms = trace.last().map_or(0, |line| line.at_ms);
+        let advanced_ms = (self.bench.now_ms() - start_ms - before_ms) as u64;
         trace.push(Line {
             step,
             at_ms: self.bench.now_ms() - start_ms,
@@ -368,7 +375,8 @@ impl Runner {
                 Vec::new()
             },
             keys: describe_keys(self.bench.view()),
-            argv: Vec::new(),
+            advanced_ms,
+            exchanges: self.bench.recorded(),
             who,
             what,
         });
@@ -395,7 +403,7 @@ fn describe(row: &Operation, call: &Call) -> String {
 }
 
 /// Owners by their letters.
-fn shorten(text: &[u8]) -> String {
+pub(super) fn shorten(text: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(text).into_owned();
     for (owner, id) in OWNER_IDS.iter().enumerate() {
         text = text.replace(id, &owner_name(owner).to_string());

@@ -31,12 +31,20 @@ fn remove_spans(best: &mut Vec<Step>, breaks: &mut impl FnMut(&[Step]) -> bool) 
         }
         span /= 2;
     }
-    // Two that only go together.
+    // Two that only go together, or one whose going needs another to choose anew.
     for first in (0..best.len()).rev() {
-        for second in (first + 1..best.len()).rev() {
+        for second in (0..best.len()).rev().filter(|second| *second != first) {
             let mut candidate = best.clone();
-            candidate.remove(second);
             candidate.remove(first);
+            let second = if second > first { second - 1 } else { second };
+            for choice in 0..=best[second].choice {
+                candidate[second].choice = choice;
+                if breaks(&candidate) {
+                    *best = candidate;
+                    return;
+                }
+            }
+            candidate.remove(second);
             if breaks(&candidate) {
                 *best = candidate;
                 return;

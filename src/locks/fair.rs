@@ -71,8 +71,8 @@ pub struct Fair {
     disturbed: bool,
 }
 
-impl Fair {
-    pub fn new() -> Fair {
+impl Default for Fair {
+    fn default() -> Fair {
         Fair {
             names: Names::new("my:lock", "redisson_lock__channel"),
             before: State::default(),
@@ -81,7 +81,9 @@ impl Fair {
             disturbed: false,
         }
     }
+}
 
+impl Fair {
     fn read(&self, view: View) -> State {
         let mut state = State { ttl_ms: MISSING, ..State::default() };
         if let Some(hash) = view.hash(self.names.lock.as_bytes()) {
@@ -229,12 +231,6 @@ impl Fair {
         findings.expect(M3, told || self.disturbed, || {
             format!("the lock is free and {}, who is next, was not told", owner_name(head))
         });
-    }
-}
-
-impl Default for Fair {
-    fn default() -> Fair {
-        Fair::new()
     }
 }
 

@@ -56,7 +56,8 @@ invariants! {
     P5 "what is available counts permits that have expired"
     P6 "who changes nothing tells nobody"
     Q1 "permits change by what was asked for"
-    Q2 "an increase tells waiters, with a positive number"
+    Q2 "an increase tells waiters"
+    Q3 "waiters are not told a negative number"
     C1 "the count goes down by one for each request and never below nought"
     C2 "reaching nought is told once"
 }

@@ -25,17 +25,11 @@ pub struct CountDownLatch {
     before: Option<i64>,
 }
 
-impl CountDownLatch {
-    pub fn new() -> CountDownLatch {
+impl Default for CountDownLatch {
+    fn default() -> CountDownLatch {
         let mut names = Names::new("my:latch", "");
         names.channel = "redisson_countdownlatch__channel__{my:latch}".to_owned();
         CountDownLatch { names, before: None }
-    }
-}
-
-impl Default for CountDownLatch {
-    fn default() -> CountDownLatch {
-        CountDownLatch::new()
     }
 }
 

@@ -65,13 +65,15 @@ pub struct PermitSemaphore {
     granted: Vec<u64>,
 }
 
-impl PermitSemaphore {
-    pub fn new() -> PermitSemaphore {
+impl Default for PermitSemaphore {
+    fn default() -> PermitSemaphore {
         let mut names = Names::new("my:semaphore", "redisson_sc");
         names.timeouts = "{my:semaphore}:timeout".to_owned();
         PermitSemaphore { names, before: State::default(), total: None, granted: Vec::new() }
     }
+}
 
+impl PermitSemaphore {
     fn read(&self, view: View) -> State {
         let lock = self.names.lock.as_bytes();
         let timeouts = self.names.timeouts.as_bytes();
@@ -156,12 +158,6 @@ impl PermitSemaphore {
     }
 }
 
-impl Default for PermitSemaphore {
-    fn default() -> PermitSemaphore {
-        PermitSemaphore::new()
-    }
-}
-
 impl Model for PermitSemaphore {
     fn operations(&self) -> &'static [Operation] {
         OPERATIONS
@@ -235,7 +231,7 @@ impl Model for PermitSemaphore {
                     });
                     findings.expect(
                         P2,
-                        after.free_ttl_ms < 0 || after.held_ttl_ms == after.free_ttl_ms,
+                        after.free_ttl_ms <= 0 || after.held_ttl_ms == after.free_ttl_ms,
                         || {
                             format!(
                                 "the semaphore ends in {} ms, its permits in {} ms",
@@ -254,7 +250,7 @@ impl Model for PermitSemaphore {
                 });
             }
             SET => {
-                let same = self.total == Some(call.count);
+                let same = before.free.map(|free| free + before.held.len() as i64) == Some(call.count);
                 self.total = Some(call.count);
                 findings.expect(P6, !same || out.messages.is_empty(), || {
                     "there are as many permits already, and yet a message was sent".to_owned()

@@ -100,8 +100,9 @@ impl ReadWriteLock {
         let uses = |role: Role, word: &str| {
             kit.tool(role).is_some_and(|tool| tool.uses.iter().any(|used| used.eq_ignore_ascii_case(word)))
         };
-        // Some releases took the text before the first colon for the part that the keys of all holds have in common.
-        if uses(Role::ReadUnlock, "split") && !uses(Role::ReadUnlock, "getKeyPrefix") {
+        // Some releases took the text before the first colon for the part that the keys of all holds have in common;
+        // later ones the text before the owner, which they put together.
+        if uses(Role::ReadUnlock, "split") && !uses(Role::ReadUnlock, "append") {
             names.all_holds = std::array::from_fn(|_| "{my".to_owned());
         }
         let all =

@@ -32,15 +32,9 @@ pub struct Semaphore {
     before: Option<i64>,
 }
 
-impl Semaphore {
-    pub fn new() -> Semaphore {
-        Semaphore { names: Names::new("my:semaphore", "redisson_sc"), before: None }
-    }
-}
-
 impl Default for Semaphore {
     fn default() -> Semaphore {
-        Semaphore::new()
+        Semaphore { names: Names::new("my:semaphore", "redisson_sc"), before: None }
     }
 }
 
@@ -100,7 +94,7 @@ impl Model for Semaphore {
             format!("{before:?} became {after:?} and nobody was told")
         });
         let negative = out.messages.iter().find_map(|message| message.number().filter(|number| *number < 0));
-        findings.expect(Q2, negative.is_none(), || format!("waiters were told {}", negative.unwrap_or(0)));
+        findings.expect(Q3, negative.is_none(), || format!("waiters were told {}", negative.unwrap_or(0)));
     }
 
     fn may_stay(&self, key: &[u8]) -> bool {

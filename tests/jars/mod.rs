@@ -10,14 +10,8 @@ fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// Every release that the tests know.
-pub fn releases() -> Vec<String> {
-    let text = std::fs::read_to_string(folder("tests/jars/releases")).expect("the list of releases");
-    text.split_whitespace().map(str::to_owned).collect()
-}
-
 /// Where the jar of a release is.
-pub fn path(release: &str) -> PathBuf {
+fn path(release: &str) -> PathBuf {
     static FETCHED: Once = Once::new();
     FETCHED.call_once(|| {
         let status = Command::new(folder("tests/jars/fetch")).status().expect("tests/jars/fetch runs");

@@ -1,0 +1,188 @@
+//! Known bugs of Redisson's scripts are found in the last release that has them, and not in the first that does not.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
+#[path = "jars/mod.rs"]
+mod jars;
+
+use std::time::Duration;
+
+use redlatch::fuzz::{self, Finding, Options, schedule};
+use redlatch::locks::invariant::Rules;
+use redlatch::locks::kit::Kit;
+use redlatch::locks::model::Wanted;
+
+/// What is known of a bug.
+struct Bug {
+    /// Redisson's issue or commit.
+    name: &'static str,
+    object: &'static str,
+    /// The promise, and the operation that breaks it.
+    promise: &'static str,
+    /// The last release with the bug, and the first without.
+    broken: &'static str,
+    fixed: Option<&'static str>,
+    /// A person showed it with so many steps.
+    steps: usize,
+    rules: Rules,
+}
+
+const fn fixed(
+    name: &'static str,
+    object: &'static str,
+    promise: &'static str,
+    releases: [&'static str; 2],
+    steps: usize,
+) -> Bug {
+    let [broken, fixed] = releases;
+    Bug { name, object, promise, broken, fixed: Some(fixed), steps, rules: Rules::AsDocumented }
+}
+
+const fn open(
+    name: &'static str,
+    object: &'static str,
+    promise: &'static str,
+    steps: usize,
+    rules: Rules,
+) -> Bug {
+    Bug { name, object, promise, broken: "4.7.0", fixed: None, steps, rules }
+}
+
+const BUGS: &[Bug] = &[
+    fixed("#2018", "rlock", "U1@unlock", ["3.10.5", "3.10.6"], 1),
+    fixed("#597", "rlock", "M4@renew", ["2.3.0", "2.4.0"], 4),
+    fixed("#4871", "rlock", "G2@unlock", ["3.23.5", "3.24.1"], 4),
+    fixed("#4871, spin", "spin", "G2@unlock", ["3.23.5", "3.24.1"], 4),
+    fixed("#758", "rw", "A2@read.acquire", ["3.2.3", "3.2.4"], 2),
+    fixed("#891", "rw", "A1@read.unlock", ["3.4.2", "3.4.3"], 4),
+    fixed("#1110", "rw", "M2@write.acquire", ["3.5.4", "3.5.5"], 2),
+    fixed("#1219", "rw", "A1@read.unlock", ["3.5.7", "3.6.0"], 4),
+    fixed("#1542", "rw", "RW4@write.unlock", ["3.8.1", "3.8.2"], 4),
+    fixed("#1604", "rw", "RW1@read.renew", ["3.8.0", "3.8.1"], 7),
+    fixed("#2144", "rw", "M2@read.acquire", ["3.11.0", "3.11.1"], 4),
+    fixed("1ce49b7a2, read", "rw", "U1@read.unlock", ["3.43.0", "3.44.0"], 1),
+    fixed("1ce49b7a2, write", "rw", "U1@write.unlock", ["3.43.0", "3.44.0"], 1),
+    fixed("#7098", "rw", "RW2@read.renew", ["4.3.1", "4.6.1"], 6),
+    fixed("#757", "fair", "F6@give_up", ["3.2.3", "3.2.4"], 5),
+    fixed("#1104", "fair", "F3@give_up", ["3.5.4", "3.5.5"], 5),
+    fixed("#2099", "fair", "F3@acquire", ["3.11.0", "3.11.1"], 7),
+    fixed("#4153", "fair", "G4@unlock", ["3.30.0", "3.31.0"], 4),
+    fixed("#5989", "fair", "G4@acquire", ["3.44.0", "3.45.0"], 4),
+    fixed("#4705", "fair", "F4@acquire", ["3.31.0", "3.32.0"], 4),
+    fixed("#3225", "semaphore", "Q2@add", ["3.16.1", "3.16.2"], 2),
+    fixed("#659", "permit", "P5@available", ["2.4.0", "2.5.0"], 4),
+    fixed("#2444", "permit", "P2@acquire", ["3.11.6", "3.12.0"], 7),
+    fixed("#4086", "permit", "P3@release", ["3.16.8", "3.17.0"], 4),
+    fixed("#6343", "permit", "P4@release_all", ["3.40.2", "3.41.0"], 4),
+    fixed("643d63b13", "permit", "P6@set", ["3.21.0", "3.23.5"], 2),
+    open("read unlock forgets the write lease", "rw", "M2@read.unlock", 4, Rules::AsDocumented),
+    open("write unlock forgets read leases", "rw", "M2@write.unlock", 4, Rules::AsDocumented),
+    open("write unlock leaves readers asleep", "rw", "RW3@write.unlock", 4, Rules::AsDocumented),
+    open("read unlock of a free lock, sent again", "rw", "G2@read.unlock", 2, Rules::AsDocumented),
+    open("write unlock of a free lock, sent again", "rw", "G2@write.unlock", 2, Rules::AsDocumented),
+    open("write leases add up", "rw", "G7@write.acquire", 2, Rules::Strict),
+    open("a waiter without a deadline blocks", "fair", "F2@acquire", 5, Rules::AsDocumented),
+    open("a waiter is told to try at once", "fair", "F7@acquire", 5, Rules::Strict),
+    open("an acquire that is sent again takes two permits", "permit", "G3@acquire", 3, Rules::AsDocumented),
+    open("a count down that is sent again counts twice", "latch", "G3@count_down", 3, Rules::AsDocumented),
+    open("a release that is sent again counts twice", "semaphore", "G3@release", 2, Rules::AsDocumented),
+    open("waiters are told a negative number", "semaphore", "Q3@add", 1, Rules::AsDocumented),
+];
+
+fn kit(release: &str) -> Kit {
+    Kit::new(&jars::scripts(release))
+}
+
+fn options(object: &str, promise: &str, rules: Rules) -> Options {
+    Options {
+        objects: vec![object.to_owned()],
+        wanted: Wanted::these(vec![Wanted::parse(promise).expect(promise)]),
+        rules,
+        stop_at_first: true,
+        ..Options::default()
+    }
+}
+
+fn search(release: &str, options: &Options) -> (Option<Finding>, u64) {
+    let mut reports = fuzz::run(&kit(release), options).expect(release);
+    let report = reports.remove(0);
+    (report.findings.into_iter().next(), report.schedules)
+}
+
+#[test]
+fn known_bugs_are_found_where_they_are() {
+    let mut failures = Vec::new();
+    for bug in BUGS {
+        let mut options = options(bug.object, bug.promise, bug.rules);
+        options.time = Duration::from_secs(10);
+        match search(bug.broken, &options).0 {
+            None => failures.push(format!("{}: not found in {}", bug.name, bug.broken)),
+            Some(finding) => {
+                println!(
+                    "| {} | {} | {} | {} | {} | {} | {} | `{}` |",
+                    bug.name,
+                    bug.object,
+                    bug.promise,
+                    bug.broken,
+                    bug.fixed.unwrap_or("–"),
+                    finding.schedules,
+                    finding.steps.len(),
+                    schedule::encode(&finding.steps)
+                );
+                if finding.steps.len() > bug.steps {
+                    failures.push(format!("{}: {} steps, not {}", bug.name, finding.steps.len(), bug.steps));
+                }
+            }
+        }
+        let Some(fixed) = bug.fixed else { continue };
+        options.runs = Some(5_000);
+        if let (Some(finding), _) = search(fixed, &options) {
+            failures.push(format!("{}: found in {fixed}: {}", bug.name, fuzz::report::text(&finding, fixed)));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+/// What looks like a bug and is none must not be reported.
+#[test]
+fn sound_scripts_are_left_alone() {
+    let mut options = Options { runs: Some(5_000), ..Options::default() };
+    options.objects = ["rlock", "spin", "fenced", "nonreentrant"].map(str::to_owned).to_vec();
+    for report in fuzz::run(&kit("4.7.0"), &options).unwrap() {
+        let found = report.findings.iter().map(|finding| fuzz::report::text(finding, "4.7.0"));
+        assert!(report.findings.is_empty(), "{}", found.collect::<String>());
+    }
+    // "0" == 0 is false in Lua: what was changed here never did anything.
+    for release in ["3.18.0", "3.18.1"] {
+        for object in ["semaphore", "permit"] {
+            let mut options = self::options(object, "A2@try_set", Rules::Strict);
+            options.runs = Some(5_000);
+            assert!(search(release, &options).0.is_none(), "{release} {object}");
+        }
+    }
+}
+
+#[test]
+fn the_same_seed_finds_the_same() {
+    let options = Options { runs: Some(300), objects: vec!["rw".to_owned()], seed: 7, ..Options::default() };
+    let found = || {
+        let report = fuzz::run(&kit("3.4.2"), &options).unwrap().remove(0);
+        let words = report.findings.iter().map(|finding| schedule::encode(&finding.steps));
+        (words.collect::<Vec<_>>(), report.coverage)
+    };
+    let first = found();
+    assert!(!first.0.is_empty());
+    assert_eq!(first, found());
+}
+
+#[test]
+fn small_schedules_are_tried_without_exception() {
+    let mut options = options("rlock", "U1@unlock", Rules::AsDocumented);
+    (options.exhaustive, options.owners) = (Some(1), 2);
+    assert_eq!(search("3.10.5", &options).0.map(|finding| finding.steps.len()), Some(1));
+    options.exhaustive = Some(3);
+    options.wanted = Wanted::default();
+    let (found, schedules) = search("4.7.0", &options);
+    assert!(found.is_none());
+    assert!(schedules > 1_000, "{schedules} schedules");
+}
