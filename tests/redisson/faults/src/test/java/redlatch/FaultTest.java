@@ -25,7 +25,9 @@ abstract class FaultTest {
     static final int SHORT_MS = 1_000;
     static final int LONG_MS = 15_000;
     static final int SUBSCRIPTION_TIMEOUT_MS = 1_500;
-    static final int RETRIES = 2;
+    /** Enough for a connection that was closed to be open again. */
+    static final int RETRIES = 3;
+    private static final Duration RETRY_DELAY = Duration.ofMillis(300);
 
     private final int nodes;
     private final int timeoutMs;
@@ -83,7 +85,7 @@ abstract class FaultTest {
 
     <T extends BaseConfig<T>> T tuned(T mode, String name) {
         return mode.setClientName(name).setTimeout(timeoutMs).setSubscriptionTimeout(SUBSCRIPTION_TIMEOUT_MS)
-            .setRetryAttempts(RETRIES).setRetryDelay(attempt -> Duration.ofMillis(50));
+            .setRetryAttempts(RETRIES).setRetryDelay(attempt -> RETRY_DELAY);
     }
 
     String address(int node) {

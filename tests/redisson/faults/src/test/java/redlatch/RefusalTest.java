@@ -14,6 +14,7 @@ import org.redisson.client.RedisConnectionException;
 import org.redisson.client.RedisException;
 import org.redisson.client.RedisOutOfMemoryException;
 import org.redisson.client.RedisResponseTimeoutException;
+import org.redisson.config.Config;
 import redlatch.harness.Concurrently.Task;
 import redlatch.harness.Control.At;
 import redlatch.harness.Control.Fault;
@@ -72,6 +73,15 @@ class RefusalTest extends FaultTest {
             assertEquals(1 + RETRIES, sent.hits());
         }
         assertFalse(exists("lock"));
+    }
+
+    @Test
+    void whatIsRedirectedIsSentAgainToTheSameServer() {
+        try (Fault moved = control.fault(script("rlock.acquire").nth(1), "REPLY", "-MOVED 1 127.0.0.1:1\r\n")) {
+            assertTrue(lock.tryLock());
+            assertEquals(1, moved.hits());
+        }
+        assertEquals(List.of("1"), counts("lock"));
     }
 
     @Test
@@ -143,7 +153,9 @@ class RefusalTest extends FaultTest {
     @Test
     void scriptThatDoesNotEndIsInTheWayUntilItIsKilled() throws Exception {
         ask("CONFIG", "SET", "busy-reply-threshold", 20);
-        RScript scripts = client("looping").getScript();
+        Config patient = new Config();
+        tuned(patient.useSingleServer(), "looping").setAddress(address(0)).setTimeout(LONG_MS);
+        RScript scripts = client(patient).getScript();
         Task<Object> endless = spawn(() -> scripts.eval(Mode.READ_WRITE, "while true do end", ReturnType.VALUE));
         eventually("it is busy", this::isBusy);
         assertThrows(RedisBusyException.class, () -> lock.tryLock());

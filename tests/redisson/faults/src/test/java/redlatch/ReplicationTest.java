@@ -13,6 +13,7 @@ import org.redisson.client.RedisResponseTimeoutException;
 import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 import org.redisson.config.ReadMode;
+import redlatch.harness.Concurrently.Task;
 import redlatch.harness.Control.At;
 import redlatch.harness.Control.Fault;
 import redlatch.harness.Control.Gate;
@@ -200,14 +201,23 @@ class ReplicationTest extends FaultTest {
         assertTrue(theirs.isHeldByCurrentThread());
     }
 
-    /** What is sent again runs, but the first answer counts. */
-    @ParameterizedTest
-    @EnumSource
-    void acquireThatIsRefusedOnceAsReadOnlyCountsEachTimeItIsSentAgainAndThrows(Mode mode) {
-        RLock lock = lock(mode);
-        try (Fault refused = control.refuse(ACQUIRE.nth(1), "READONLY You can't write against a read only replica.")) {
-            assertThrows(RedisReadonlyException.class, () -> lock.tryLock());
+    /** The master is a replica for a moment. What is sent again runs, but the refusal has been taken for the result. */
+    @Test
+    void acquireThatIsRefusedOnceAsReadOnlyCountsEachTimeItIsSentAgainAndThrows() throws Exception {
+        RLock lock = lock(Mode.MASTER_SLAVE);
+        Task<Boolean> locked;
+        try (Gate gate = control.gate(At.PRE, ACQUIRE)) {
+            locked = spawn(() -> lock.tryLock());
+            gate.await(1);
+            control.promote(REPLICA);
+            control.replicate(MASTER, REPLICA);
+            gate.release();
+            gate.await(1);
+            control.promote(MASTER);
+            replicate();
         }
+        ExecutionException e = assertThrows(ExecutionException.class, () -> locked.get(20, SECONDS));
+        assertInstanceOf(RedisReadonlyException.class, e.getCause());
         assertEquals(List.of("" + RETRIES), counts("lock"));
     }
 
