@@ -47,7 +47,7 @@ pub fn parse_cursor(text: &[u8], version: Version) -> Option<u64> {
 /// Reads a double as Redis reads the operands of commands: as [`strtod`] does, but no blanks in front, no empty text and
 /// nothing beyond the range of doubles.
 pub fn parse_f64(text: &[u8]) -> Option<f64> {
-    let value = strtod(text)?;
+    let value = strtod_all(text)?;
     (starts_as_number(text) && !is_beyond_range(text, value)).then_some(value)
 }
 
@@ -73,6 +73,11 @@ fn is_space(byte: u8) -> bool {
 /// Reads the whole of a text as C's `strtod` does, refusing NaN: blanks in front, decimal, `inf`/`infinity` in any case,
 /// hexadecimal; the empty text is zero.
 pub fn strtod(text: &[u8]) -> Option<f64> {
+    // A C string: it ends at the first NUL.
+    text.split(|byte| *byte == 0).next().and_then(strtod_all)
+}
+
+fn strtod_all(text: &[u8]) -> Option<f64> {
     if text.is_empty() {
         return Some(0.0);
     }

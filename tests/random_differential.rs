@@ -44,6 +44,8 @@ fn a_server_that_cannot_be_compared_is_one_line_and_keeps_its_keys() {
     };
     refused(&["--against", "127.0.0.1:1"], "cannot connect");
     refused(&["--against", "nowhere"], "is not HOST:PORT");
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    refused(&["--against", &silent.local_addr().unwrap().to_string()], "does not answer");
 
     let full = Server::redlatch("7.4", &[]);
     let mut client = Client::connect(full.port);

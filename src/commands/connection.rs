@@ -212,7 +212,10 @@ fn ping(ctx: &mut Ctx) -> Outcome {
         return Err(error::wrong_arity("ping"));
     }
     let text = ctx.argv.get(1).copied();
-    let in_subscribed_mode = ctx.reply.protocol == Protocol::Resp2 && ctx.session()?.is_subscriber();
+    // A script has subscribed to nothing, whoever called it.
+    let in_subscribed_mode = ctx.reply.protocol == Protocol::Resp2
+        && ctx.origin != Origin::Script
+        && ctx.session()?.is_subscriber();
     if in_subscribed_mode {
         ctx.reply.array(2);
         ctx.reply.bulk(b"pong");

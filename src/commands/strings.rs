@@ -367,14 +367,6 @@ fn set(ctx: &mut Ctx) -> Outcome {
 /// Sets a string with its events.
 fn assign(ctx: &mut Ctx, key: &[u8], value: &[u8], expiry: Expiry) {
     let slot = ctx.set_key(key, Value::String(StringValue::new(value)), expiry == Expiry::Keep);
-    if let Expiry::At(at_ms) = expiry
-        && at_ms <= ctx.now().wall_ms()
-    {
-        // An end in the past: the key was never there.
-        ctx.delete(key);
-        ctx.touched(key, Class::GENERIC, "del");
-        return;
-    }
     if let Expiry::At(at_ms) = expiry {
         ctx.set_expiry(slot, Some(at_ms));
     }

@@ -56,8 +56,9 @@ impl Runner {
 
 /// The command that reads the value of a key, and how what it gives is compared.
 fn value_of(key: &[u8], kind: &[u8], encoding: &[u8]) -> Option<(Vec<Vec<u8>>, Compare)> {
-    let is_hashed = encoding.ends_with(b"hashtable\r\n");
-    let order = if is_hashed { Compare::AnyOrder } else { Compare::Exactly };
+    // Fields with lifetimes come in the order in which they end, to the millisecond.
+    let is_ordered = !encoding.ends_with(b"hashtable\r\n") && !encoding.ends_with(b"listpackex\r\n");
+    let order = if is_ordered { Compare::Exactly } else { Compare::AnyOrder };
     match kind.trim_ascii() {
         b"+string" => Some((of_key(key, &["GET"], &[]), Compare::Exactly)),
         b"+hash" => Some((of_key(key, &["HGETALL"], &[]), order)),

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `shapes` | what the arguments of each command look like, and the families |
 //! | `grammar`, `pools` | from a form to random words |
+//! | `lua`, `payloads` | random scripts, and data for their libraries |
 //! | `exclusions` | what cannot be compared, and why |
 //! | `generator` | random rounds |
 //! | `runner`, `pair`, `keyspace`, `compare` | both servers step by step |
@@ -21,7 +22,9 @@ mod generator;
 mod grammar;
 mod keyspace;
 pub mod link;
+mod lua;
 mod pair;
+mod payloads;
 mod pools;
 mod runner;
 mod shapes;
@@ -176,14 +179,22 @@ impl FamilyRun<'_> {
     }
 }
 
-/// Differences of the same command with the same kinds of reply are taken for the same.
+/// Differences of the same command with the same kinds of reply are taken for the same; those of scripts, if the replies
+/// are the same where they begin to differ.
 fn kind_of(difference: &runner::Difference) -> String {
-    let kind = |reply: &[u8]| {
-        let line = reply.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        let end = if line.starts_with(b"-") { line.len().min(24) } else { line.len().min(1) };
-        String::from_utf8_lossy(&line[..end]).into_owned()
+    let (ours, theirs) = (&difference.ours, &difference.theirs);
+    let from = if difference.command.starts_with("EVAL") {
+        ours.iter().zip(theirs).take_while(|(ours, theirs)| ours == theirs).count()
+    } else {
+        0
     };
-    format!("{} {} {}", difference.command, kind(&difference.ours), kind(&difference.theirs))
+    let kind = |reply: &[u8]| {
+        let rest = &reply[from..];
+        let line = rest.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        let len = if line.starts_with(b"-") || from > 0 { 24 } else { 1 };
+        String::from_utf8_lossy(&line[..line.len().min(len)]).into_owned()
+    };
+    format!("{} {} {}", difference.command, kind(ours), kind(theirs))
 }
 
 fn describe(difference: &runner::Difference) -> String {

@@ -8,6 +8,8 @@ pub struct Pools {
     pub rng: Rng,
     /// The keys that the family at work fills: any command may use any key, but most use those.
     pub home: &'static [&'static str],
+    /// Whether scripts are random, rather than some of a few.
+    pub grows_scripts: bool,
 }
 
 /// Every key there is. The first letters only say which values each mostly has.
@@ -94,6 +96,9 @@ const ODD_FLOATS: &[&str] = &[
     "1e4000",
 ];
 
+/// Those of them that no double can hold.
+pub const OVERFLOWS: &[&[u8]] = &[b"1e400", b"-1e400", b"1e-400", b"1e4000"];
+
 /// Lifetimes are far away or over at once: nothing may expire while commands run.
 const SECONDS: &[&str] = &["1000", "20000", "300000", "1000"];
 const MS: &[&str] = &["1000000", "20000999", "300000500", "1000000"];
@@ -118,7 +123,7 @@ const ODD_TIMES: &[&str] = &[
 
 impl Pools {
     pub fn new(seed: u64) -> Pools {
-        Pools { rng: Rng::new(seed), home: KEYS }
+        Pools { rng: Rng::new(seed), home: KEYS, grows_scripts: false }
     }
 
     /// True once in `times`.
@@ -188,6 +193,7 @@ impl Pools {
                 "expire",
                 "",
             ]),
+            "lua" if self.grows_scripts => return super::lua::script(self),
             "lua" => self.pick(super::shapes::LUA),
             keyword => return self.keyword(keyword),
         };

@@ -103,7 +103,7 @@ impl Runner {
             let batch = &steps[at..at + self.batch_len(&steps[at..])];
             let difference = match self.batch(batch, &mut outcome) {
                 Ok(difference) => difference,
-                Err(silent) => Some(self.silence(&batch[0], silent)?),
+                Err(silent) => Some(self.silence(batch, silent)?),
             };
             outcome.difference = difference.map(|difference| Difference { at, ..difference });
             at += batch.len();
@@ -142,8 +142,17 @@ impl Runner {
         }
         self.control.send(&requests.iter().flat_map(|argv| encode(argv)).collect::<Vec<u8>>());
         for argv in requests {
-            if self.control.theirs.receive().is_none() || self.control.ours.receive().is_none() {
-                return Err(format!("no answer to {}", quote(&argv)));
+            for (link, target) in
+                [(&mut self.control.theirs, &self.theirs), (&mut self.control.ours, &self.ours)]
+            {
+                match link.receive() {
+                    Some(reply) if reply.starts_with(b"-") => {
+                        let why = String::from_utf8_lossy(&reply[1..]).trim_end().to_owned();
+                        return Err(format!("{} refuses {}: {why}", target.addr, quote(&argv)));
+                    }
+                    Some(_) => {}
+                    None => return Err(format!("{} does not answer {}", target.addr, quote(&argv))),
+                }
             }
         }
         Ok(())
@@ -157,7 +166,8 @@ impl Runner {
             for (link, who) in
                 [(&mut self.control.theirs, Silent::Theirs), (&mut self.control.ours, Silent::Ours)]
             {
-                link.receive().ok_or(who)?;
+                // Anything else is said by a server that is busy with a script.
+                link.receive().filter(|reply| reply == b"+PONG\r\n").ok_or(who)?;
             }
         }
         Ok(())
@@ -274,8 +284,9 @@ impl Runner {
     }
 
     /// One server does not answer any more.
-    fn silence(&mut self, step: &Step, silent: Silent) -> Result<Difference, Fatal> {
-        let line = format!("{}: {}", client_name(step.client), quote(&step.argv));
+    fn silence(&mut self, batch: &[Step], silent: Silent) -> Result<Difference, Fatal> {
+        let lines: Vec<String> = batch.iter().map(|step| own_line(step, None)).collect();
+        let line = lines.join("; ");
         if silent == Silent::Theirs {
             return Err(format!("{} died or hangs after {line}", self.theirs.addr));
         }
@@ -283,7 +294,7 @@ impl Runner {
             return Err(format!("{} died or hangs after {line}", self.ours.addr));
         }
         let ours = b"(died or hangs)".to_vec();
-        Ok(Difference { at: 0, command: step.command(), line, ours, theirs: b"(lives)".to_vec() })
+        Ok(Difference { at: 0, command: batch[0].command(), line, ours, theirs: b"(lives)".to_vec() })
     }
 
     /// Questions on the control connection, sent at once; the keyspace is compared with such. What was answered, or

@@ -9,7 +9,7 @@ pub struct Family {
     pub name: &'static str,
     /// The groups of the command table whose commands it sends.
     pub groups: &'static [Group],
-    /// Further commands, by name.
+    /// Further commands, by name; one that is named twice comes twice as often.
     pub also: &'static [&'static str],
     /// The keys that most of its commands use.
     pub keys: &'static [&'static str],
@@ -65,6 +65,13 @@ pub const FAMILIES: &[Family] = &[
         foreign: 6,
     },
     Family {
+        name: RANDOM_LUA,
+        groups: &[],
+        also: &["eval", "eval", "eval", "eval_ro"],
+        keys: super::pools::KEYS,
+        foreign: 20,
+    },
+    Family {
         name: "connection",
         groups: &[Group::Connection],
         also: &[],
@@ -79,6 +86,9 @@ pub const FAMILIES: &[Family] = &[
         foreign: 3,
     },
 ];
+
+/// The family whose scripts are random.
+pub const RANDOM_LUA: &str = "lua";
 
 const BLOCKING: &[&str] = &[
     "blpop",
@@ -234,7 +244,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("mset", "( key value )..."),
     ("msetnx", "( key value )..."),
     ("psetex", "key ms value"),
-    ("set", "key value { NX | XX | GET | EX seconds | PX ms | EXAT at | PXAT atms | KEEPTTL }"),
+    ("set", "key value { NX | XX | GET | EX seconds | PX ms | EXAT at | PXAT atms | EXAT past | KEEPTTL }"),
     ("setex", "key seconds value"),
     ("setnx", "key value"),
     ("setrange", "key int value"),

@@ -22,6 +22,7 @@ pub fn shrink(
     search.runner.pace = Pace::Hurried;
     let mut best = search.fewer_steps(steps[..end].to_vec())?;
     search.fewer_words(&mut best)?;
+    search.fewer_lines(&mut best)?;
     search.runner.pace = Pace::OneByOne;
     let outcome = search.runner.run(&best, behind)?;
     Ok(outcome.difference.is_some().then_some((best, outcome)))
@@ -75,6 +76,28 @@ impl Search<'_> {
                 let removed = steps[at].argv.remove(word);
                 if !self.shows(steps)? {
                     steps[at].argv.insert(word, removed);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Leaves out the lines of scripts that do not matter.
+    fn fewer_lines(&mut self, steps: &mut [Step]) -> Result<(), Fatal> {
+        for at in 0..steps.len() {
+            for word in 1..steps[at].argv.len() {
+                let mut lines: Vec<Vec<u8>> =
+                    steps[at].argv[word].split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+                for line in (0..lines.len()).rev() {
+                    if lines.len() == 1 || self.runs >= BUDGET {
+                        break;
+                    }
+                    let removed = lines.remove(line);
+                    let whole = std::mem::replace(&mut steps[at].argv[word], lines.join(&b'\n'));
+                    if !self.shows(steps)? {
+                        lines.insert(line, removed);
+                        steps[at].argv[word] = whole;
+                    }
                 }
             }
         }

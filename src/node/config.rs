@@ -75,7 +75,13 @@ impl Config {
         PARAMS
             .iter()
             .filter(move |param| {
-                param.exists_in(self.version) && glob::matches(pattern, param.name.as_bytes(), true)
+                let name = param.name.as_bytes();
+                let is_found = if param.is_hidden_in(self.version) {
+                    pattern.eq_ignore_ascii_case(name)
+                } else {
+                    glob::matches(pattern, name, true)
+                };
+                param.exists_in(self.version) && is_found
             })
             .filter_map(|param| Some((param.name, self.get(param.name)?)))
     }

@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::bridge::{Function, Kind, Raised, Stack, truncate};
+use super::bridge::{Function, Kind, Raised, Stack, truncate_to_i32};
 use super::{LogLevel, Propagation, convert};
 use crate::num;
 use crate::version::Version;
@@ -124,7 +124,7 @@ fn log(lua: &mut Stack) -> Raised<usize> {
     if lua.number(1).is_none() {
         return raise_error(lua, "First argument must be a number (log level).");
     }
-    let level = match lua.number(1).map(|level| truncate(level) as i32) {
+    let level = match lua.number(1).map(truncate_to_i32) {
         Some(0) => LogLevel::Debug,
         Some(1) => LogLevel::Verbose,
         Some(2) => LogLevel::Notice,
@@ -193,7 +193,7 @@ fn set_repl(lua: &mut Stack) -> Raised<usize> {
         let count = if lua.shared.version >= Version::V7_2 { "one argument" } else { "two arguments" };
         return raise_error(lua, &format!("redis.set_repl() requires {count}."));
     }
-    let flags = truncate(lua.number(1).unwrap_or(0.0)) as i32;
+    let flags = truncate_to_i32(lua.number(1).unwrap_or(0.0));
     if flags & !3 != 0 {
         return raise_error(
             lua,
@@ -209,7 +209,7 @@ fn setresp(lua: &mut Stack) -> Raised<usize> {
     if lua.len() != 1 {
         return raise_error(lua, "redis.setresp() requires one argument.");
     }
-    let protocol = match truncate(lua.number(1).unwrap_or(0.0)) as i32 {
+    let protocol = match truncate_to_i32(lua.number(1).unwrap_or(0.0)) {
         2 => Protocol::Resp2,
         3 => Protocol::Resp3,
         _ => return raise_error(lua, "RESP version must be 2 or 3."),
@@ -245,7 +245,7 @@ pub(super) fn on_error(lua: &mut Stack) -> Raised<usize> {
     lua.set_len(1);
     if lua.kind(1) != Kind::Table {
         let text = lua.describe(1);
-        convert::push_error(lua, &text, false);
+        convert::push_single(lua, b"err", |lua| lua.push_bytes(&[b"ERR ", &text[..]].concat()));
         lua.replace(1);
     }
     if let Some((source, line)) = lua.place(1) {

@@ -49,7 +49,8 @@ fn bswap(lua: &mut Stack) -> Raised<usize> {
 
 fn fold(lua: &mut Stack, combine: fn(i32, i32) -> i32) -> Raised<usize> {
     let mut value = argument(lua, 1)?;
-    for n in 2..=lua.len() {
+    // From the last to the second: it shows in which of several bad arguments is named.
+    for n in (2..=lua.len()).rev() {
         value = combine(value, argument(lua, n)?);
     }
     give(lua, value)

@@ -69,7 +69,7 @@ fn read_double(line: &[u8]) -> f64 {
 }
 
 /// Pushes a table with one entry.
-fn push_single(lua: &mut Stack, key: &[u8], push: impl FnOnce(&mut Stack)) {
+pub(super) fn push_single(lua: &mut Stack, key: &[u8], push: impl FnOnce(&mut Stack)) {
     lua.push_table(0, 1);
     push(lua);
     lua.raw_set_field(-2, key);
@@ -152,6 +152,10 @@ fn trim_line_ends(mut text: &[u8]) -> &[u8] {
     while let [b'\r' | b'\n', rest @ ..] = text {
         text = rest;
     }
+    trim_line_end(text)
+}
+
+fn trim_line_end(mut text: &[u8]) -> &[u8] {
     while let [rest @ .., b'\r' | b'\n'] = text {
         text = rest;
     }
@@ -188,6 +192,7 @@ fn write_failure(lua: &mut Stack, reply: &mut Reply) {
     }
     // An error table without a text ends a Redis server of these versions.
     let mut text = field_text(lua, b"err").unwrap_or_else(|| b"ERR unknown error".to_vec());
+    truncate_at_nul(&mut text);
     if let (Some(source), Some(line)) = (field_text(lua, b"source"), field_text(lua, b"line")) {
         text.extend_from_slice(&[b" script: ", &name[..], b", on ", &source, b":", &line, b"."].concat());
     }
@@ -253,14 +258,14 @@ fn write_value(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
 /// Writes a table whose one field says what it stands for; false if it is an ordinary list.
 fn write_marked_table(lua: &mut Stack, script: Protocol, reply: &mut Reply) -> bool {
     if let Some(text) = c_field(lua, b"err") {
-        reply.error(&text);
+        reply.error(trim_line_end(&text));
     } else if let Some(text) = c_field(lua, b"ok") {
         reply.raw(b"+");
         reply.raw(&one_line(&text));
         reply.raw(b"\r\n");
     } else if let Some(value) = number_field(lua, b"double") {
         reply.double(value);
-    } else if let Some(digits) = c_field(lua, b"big_number") {
+    } else if let Some(digits) = string_field(lua, b"big_number") {
         reply.big_number(&one_line(&digits));
     } else if let Some((format, text)) = verbatim_field(lua) {
         reply.verbatim(&format, &text);
@@ -287,8 +292,12 @@ fn string_field(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
 /// Such a field up to its first NUL: Redis reads it as a C string.
 fn c_field(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
     let mut text = string_field(lua, key)?;
-    text.truncate(memchr::memchr(0, &text).unwrap_or(text.len()));
+    truncate_at_nul(&mut text);
     Some(text)
+}
+
+fn truncate_at_nul(text: &mut Vec<u8>) {
+    text.truncate(memchr::memchr(0, text).unwrap_or(text.len()));
 }
 
 fn number_field(lua: &mut Stack, key: &[u8]) -> Option<f64> {

@@ -129,6 +129,8 @@ fn missing_global(lua: &mut Stack) -> Raised<usize> {
     let Some(name) = lua.text(2) else {
         return lua.raise_text("Second argument to luaProtectedTableError must be a string or number");
     };
+    // A C string: it ends at the first NUL.
+    let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     let text = [b"Script attempted to access nonexistent global variable '", name, b"'"].concat();
     lua.raise_bytes(&text)
 }
@@ -180,7 +182,8 @@ fn collectgarbage(lua: &mut Stack) -> Raised<usize> {
         b"collect".to_vec()
     } else {
         lua.check_bytes(1)?;
-        lua.bytes(1).unwrap_or_default().to_vec()
+        // A C string: it ends at the first NUL.
+        lua.bytes(1).unwrap_or_default().split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
     };
     match &option[..] {
         b"count" => {
@@ -191,8 +194,7 @@ fn collectgarbage(lua: &mut Stack) -> Raised<usize> {
         b"collect" | b"stop" | b"restart" => lua.push_number(0.0),
         b"setpause" | b"setstepmul" => lua.push_number(200.0),
         _ => {
-            let option = String::from_utf8_lossy(&option).into_owned();
-            return lua.argument_error(1, format!("invalid option '{option}'"));
+            return lua.argument_error(1, [b"invalid option '", &option[..], b"'"].concat());
         }
     }
     Ok(1)

@@ -236,7 +236,7 @@ fn unpack(lua: &mut Stack) -> Raised<usize> {
         }
         at += item.size;
     }
-    lua.push_number(at as f64 + 1.0);
+    lua.push_number(at.wrapping_add(1) as i64 as f64);
     Ok(results + 1)
 }
 

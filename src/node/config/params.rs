@@ -36,15 +36,25 @@ pub struct Param {
     pub default: &'static str,
     pub kind: ParamKind,
     since_7_2: bool,
+    hidden_since_7_2: bool,
 }
 
 impl Param {
     const fn new(name: &'static str, default: &'static str, kind: ParamKind) -> Param {
-        Param { name, default, kind, since_7_2: false }
+        Param { name, default, kind, since_7_2: false, hidden_since_7_2: false }
+    }
+
+    const fn hidden_since_7_2(self) -> Param {
+        Param { hidden_since_7_2: true, ..self }
     }
 
     const fn since_7_2(self) -> Param {
         Param { since_7_2: true, ..self }
+    }
+
+    /// Whether no pattern finds it, only its name.
+    pub fn is_hidden_in(&self, version: Version) -> bool {
+        self.hidden_since_7_2 && version >= Version::V7_2
     }
 
     pub fn exists_in(&self, version: Version) -> bool {
@@ -174,7 +184,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("activedefrag", "no", Bool),
     Param::new("activerehashing", "yes", Bool),
     Param::new("always-show-logo", "no", Fixed),
-    Param::new("aof-disable-auto-gc", "no", Bool),
+    Param::new("aof-disable-auto-gc", "no", Bool).hidden_since_7_2(),
     Param::new("aof-load-truncated", "yes", Bool),
     Param::new("aof-rewrite-cpulist", "", Fixed).since_7_2(),
     Param::new("aof-rewrite-incremental-fsync", "yes", Bool),

@@ -48,7 +48,7 @@ unsafe extern "C-unwind" fn read_text(
 /// Reads pieces from the Lua function at 1 (the reader behind `load`); keeps the current piece at 3.
 ///
 /// # Safety
-/// Only `lua_load` calls it, with `data` pointing to a bool.
+/// Only `lua_load` calls it, with `data` pointing to the number of calls so far.
 pub(super) unsafe extern "C-unwind" fn read_from_function(
     state: *mut lua_State,
     data: *mut c_void,
@@ -56,24 +56,26 @@ pub(super) unsafe extern "C-unwind" fn read_from_function(
 ) -> *const c_char {
     // SAFETY: by contract. No frame that is jumped over owns anything.
     unsafe {
-        let blank_given = &mut *data.cast::<bool>();
-        if !*blank_given {
-            *blank_given = true;
+        let calls = &mut *data.cast::<usize>();
+        *calls += 1;
+        if *calls == 1 {
             *size = 1;
             return c" ".as_ptr();
         }
         ffi::luaL_checkstack(state, 2, c"too many nested functions".as_ptr());
         ffi::lua_pushvalue(state, 1);
         ffi::lua_call(state, 0, 1);
-        if ffi::lua_isnil(state, -1) != 0 {
-            *size = 0;
-            return ptr::null();
+        let mut piece = ptr::null();
+        *size = 0;
+        if ffi::lua_isnil(state, -1) == 0 {
+            if ffi::lua_isstring(state, -1) == 0 {
+                ffi::luaL_error(state, c"reader function must return a string".as_ptr());
+            }
+            ffi::lua_replace(state, 3);
+            piece = ffi::lua_tolstring(state, 3, size);
         }
-        if ffi::lua_isstring(state, -1) == 0 {
-            ffi::luaL_error(state, c"reader function must return a string".as_ptr());
-        }
-        ffi::lua_replace(state, 3);
-        ffi::lua_tolstring(state, 3, size)
+        // A chunk that begins with nothing is asked for once more; the blank has hidden that from Lua.
+        if *size == 0 && *calls == 2 { read_from_function(state, data, size) } else { piece }
     }
 }
 

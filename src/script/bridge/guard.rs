@@ -514,8 +514,8 @@ unsafe extern "C-unwind" fn load(state: *mut lua_State) -> c_int {
         let name = ffi::luaL_optlstring(state, 2, c"=(load)".as_ptr(), ptr::null_mut());
         ffi::luaL_checktype(state, 1, ffi::LUA_TFUNCTION);
         ffi::lua_settop(state, 3);
-        let mut blank_given = false;
-        let status = ffi::lua_load(state, chunk::read_from_function, (&raw mut blank_given).cast(), name);
+        let mut calls = 0usize;
+        let status = ffi::lua_load(state, chunk::read_from_function, (&raw mut calls).cast(), name);
         if status == 0 {
             chunk::set_environment(state);
         }

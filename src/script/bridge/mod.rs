@@ -25,4 +25,4 @@ mod stack;
 mod tests;
 
 pub(super) use machine::{Loaded, Machine, Setup, Signal};
-pub(super) use stack::{Function, Kind, Raise, Raised, Stack, truncate};
+pub(super) use stack::{Function, Kind, Raise, Raised, Stack, truncate, truncate_to_i32};

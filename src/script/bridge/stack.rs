@@ -560,6 +560,11 @@ impl<'a> Stack<'a> {
     }
 }
 
+/// A double as C casts it to an `int` on x86-64.
+pub(in crate::script) fn truncate_to_i32(value: f64) -> i32 {
+    if (-2147483649.0..2147483648.0).contains(&value) { value as i32 } else { i32::MIN }
+}
+
 /// A double as C casts it to a 64-bit integer on x86-64.
 pub(in crate::script) fn truncate(value: f64) -> i64 {
     if (-9223372036854775808.0..9223372036854775808.0).contains(&value) { value as i64 } else { i64::MIN }

@@ -437,3 +437,29 @@ return pcall(function()
  local x = nil
  return x.y
 end)
+----
+error('a\0b', 0)
+----
+error({err='a\0b'})
+----
+return _G['a\0b']
+----
+return {err='\r\n'}
+----
+return {err='\r\nA b\r\n'}
+----
+return collectgarbage('\255\0x')
+----
+return redis.log(1/0, 'x')
+----
+return redis.setresp(-1/0)
+----
+return bit.bor(1, {}, 'x')
+----
+return {struct.unpack('', 'abc', -2)}
+----
+return {big_number='1\0002'}
+----
+local n = 0 return {load(function() n = n + 1 end) ~= nil, n}
+----
+local n = 0 local f = load(function() n = n + 1 if n == 2 then return 'return 7' end end) return {f(), n}
