@@ -142,10 +142,8 @@ fn among_scripts(scripts: usize) -> f64 {
 
 fn rearm(timers: usize) -> f64 {
     let mut wheel = Wheel::new(0);
-    let ids: Vec<_> = mixed(timers).map(|at| wheel.arm(at as u64 % 3_600_000, ())).collect();
-    (ids.len()..timers).for_each(|at| {
-        wheel.arm(at as u64 * 7919 % 3_600_000, ());
-    });
+    let ids: Vec<_> = (0..timers as u64).map(|at| wheel.arm(at * 7919 % 3_600_000, ())).collect();
+    let ids: Vec<_> = mixed(timers).map(|at| ids[at]).collect();
     best(ids.len(), |at| {
         black_box(wheel.rearm(ids[at], 30_000 + at as u64 % 1_000));
     })

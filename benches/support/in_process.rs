@@ -12,11 +12,13 @@ pub struct InProcess {
 
 impl InProcess {
     pub fn new() -> InProcess {
+        let mut config = node::Config::new(Version::V7_4);
+        config.maxclients = 100_000;
         let world = World::new(WorldOptions {
             seed: 0,
             clock: ClockMode::Manual,
             wall_start_ms: 1_700_000_000_000,
-            nodes: vec![node::Config::new(Version::V7_4)],
+            nodes: vec![config],
         });
         InProcess { world, parser: RequestParser::default(), output: Vec::new() }
     }

@@ -16,10 +16,16 @@ const THINGS: &[Thing] = &[
         from: From::One("EVALSHA {acquire} 1 {key} 3600000 {holder}"),
     },
     Thing { name: "a string of 16 bytes", count: 1_000_000, from: From::One("SET {key} {value}") },
-    Thing { name: "an idle connection", count: 5_000, from: From::Each("PING") },
-    Thing { name: "a subscriber of one channel", count: 5_000, from: From::Each("SUBSCRIBE {channel}") },
-    Thing { name: "a client that waits in BLPOP", count: 5_000, from: From::EachWaits("BLPOP {key} 0") },
+    Thing { name: "an idle connection", count: 2_000, from: From::Each("PING") },
+    Thing { name: "a subscriber of one channel", count: 2_000, from: From::Each("SUBSCRIBE {channel}") },
+    Thing { name: "a client that waits in BLPOP", count: 2_000, from: From::EachWaits("BLPOP {key} 0") },
 ];
+
+/// How many connections are open at once for so many servers.
+pub fn connections(servers: usize) -> usize {
+    let held = THINGS.iter().filter(|thing| !matches!(thing.from, From::One(_)));
+    held.map(|thing| thing.count).sum::<usize>() * servers
+}
 
 struct Thing {
     name: &'static str,

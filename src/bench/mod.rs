@@ -51,6 +51,17 @@ pub struct Options {
     pub measure: Measure,
 }
 
+impl Options {
+    /// The most connections that are open at once.
+    pub fn connections(&self) -> usize {
+        let servers = self.against.len() + 1;
+        match &self.measure {
+            Measure::Speed(speed) => speed.connections.iter().max().map_or(0, |most| (most + 1) * servers),
+            Measure::Footprint => footprint::connections(servers),
+        }
+    }
+}
+
 /// Measures, and writes tables to `out`.
 ///
 /// # Errors

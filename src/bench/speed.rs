@@ -21,7 +21,7 @@ pub fn run(servers: &[Server], speed: &Speed, out: &mut dyn Write) -> Result<(),
         say(
             out,
             format!(
-                "{:>8} {:>9}  {:width$} {:>12} {:>9} {:>9} {:>9} {:>12} {:>6}  subject is as fast",
+                "{:>8} {:>9}  {:width$} {:>12} {:>9} {:>9} {:>9} {:>12} {:>6}  subject is as fast, and by CPU",
                 "clients",
                 "pipeline",
                 "server",
@@ -95,7 +95,7 @@ fn row(
         }
     }
     for (index, entry) in entries.iter().enumerate() {
-        let compared = if index == 0 { String::new() } else { ratio(&entries[0].rates, &entry.rates) };
+        let compared = if index == 0 { String::new() } else { entries[0].compared_with(entry) };
         say(out, entry.line(workload, connections, pipeline, width, &compared));
     }
     for server in servers {
@@ -134,6 +134,18 @@ impl Entry<'_> {
         Ok(())
     }
 
+    /// Processor time of the server for a request.
+    fn cpu_us(&self) -> Option<f64> {
+        self.server_cpu.map(|used| used.as_secs_f64() * 1e6 / self.total.requests as f64)
+    }
+
+    /// How many times as fast this one is as another, and how many times as little processor time it takes.
+    fn compared_with(&self, other: &Entry) -> String {
+        let by_cpu =
+            self.cpu_us().zip(other.cpu_us()).map(|(own, others)| format!(", × {:.2}", others / own));
+        ratio(&self.rates, &other.rates) + &by_cpu.unwrap_or_default()
+    }
+
     fn line(
         &self,
         workload: &Workload,
@@ -144,9 +156,7 @@ impl Entry<'_> {
     ) -> String {
         let clients = connections - (workload.name == WAKEUP) as usize;
         let latency = |quantile| self.total.latency.value_at_quantile(quantile) as f64 / 1000.0;
-        let cpu = self.server_cpu.map_or("-".to_owned(), |used| {
-            format!("{:.2}", used.as_secs_f64() * 1e6 / self.total.requests as f64)
-        });
+        let cpu = self.cpu_us().map_or("-".to_owned(), |us| format!("{us:.2}"));
         let busy = 100.0 * self.load_cpu.as_secs_f64() / self.total.elapsed.as_secs_f64();
         format!(
             "{clients:>8} {pipeline:>9}  {:width$} {:>12} {:>9.1} {:>9.1} {:>9.1} {cpu:>12} {busy:>5.0}%  {compared}",
