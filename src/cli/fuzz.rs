@@ -8,7 +8,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::fuzz::real::Real;
 use crate::fuzz::runner::Line;
-use crate::fuzz::{self, Options, report};
+use crate::fuzz::{self, Options, compare, report};
 use crate::locks::invariant::{Invariant, Rules};
 use crate::locks::kit::Kit;
 use crate::locks::model::{Violation, Wanted};
@@ -25,11 +25,22 @@ Examples:
   redlatch fuzz --jar redisson-3.4.2.jar --object rw
   redlatch fuzz --jar redisson-4.7.0.jar --invariant M2@read.unlock --seconds 20
   redlatch fuzz --jar redisson-4.7.0.jar --object rlock --exhaustive --owners 2 --depth 4
+  redlatch fuzz --old redisson-3.8.1.jar --new redisson-3.8.2.jar --object rw
+  redlatch fuzz --jar redisson-4.7.0.jar --shard 1/2 --format json >1.json      and so on for 2/2
+  redlatch fuzz merge 1.json 2.json
   redlatch fuzz --list")]
 struct Cli {
     /// The release: a jar with its classes.
-    #[arg(long, value_name = "JAR", required_unless_present = "list")]
+    #[arg(long, value_name = "JAR", required_unless_present_any = ["list", "old"])]
     jar: Option<PathBuf>,
+
+    /// In place of --jar, with --new: the first difference that clients of two releases see.
+    #[arg(long, value_name = "JAR", requires = "new", conflicts_with = "jar")]
+    old: Option<PathBuf>,
+
+    /// See --old.
+    #[arg(long, value_name = "JAR", requires = "old")]
+    new: Option<PathBuf>,
 
     /// An object: rlock, rw, fair, spin, fenced, nonreentrant, semaphore, permit, latch. By default all.
     #[arg(long, value_name = "NAME")]
@@ -87,6 +98,10 @@ struct Cli {
     #[arg(long, value_name = "HOST:PORT")]
     against: Option<String>,
 
+    /// Adds to each finding a test in Rust that repeats it.
+    #[arg(long)]
+    emit_test: bool,
+
     /// How to report.
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     format: Format,
@@ -122,8 +137,29 @@ fn parse_shard(word: &str) -> Result<(u64, u64), String> {
     parse().ok_or_else(|| "not a part such as 2/4".to_owned())
 }
 
+/// `redlatch fuzz merge`: adds up the JSON reports of several processes.
+fn merge(paths: &[String]) -> Result<(), String> {
+    let read = |path: &String| {
+        let bytes = std::fs::read(path).map_err(|error| format!("cannot read {path}: {error}"))?;
+        serde_json::from_slice(&bytes).map_err(|error| format!("{path}: {error}"))
+    };
+    let documents: Vec<serde_json::Value> = paths.iter().map(read).collect::<Result<_, String>>()?;
+    println!("{:#}", report::merge(documents));
+    Ok(())
+}
+
 /// Runs the subcommand.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
+    let args: Vec<String> = args.into_iter().collect();
+    if args.get(1).is_some_and(|word| word == "merge") {
+        return match merge(&args[2..]) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(message) => {
+                eprintln!("redlatch fuzz: {message}");
+                ExitCode::from(2)
+            }
+        };
+    }
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(error) => {
@@ -147,19 +183,14 @@ fn run(cli: &Cli) -> Result<bool, String> {
         }
         return Ok(false);
     }
-    let Some(jar) = &cli.jar else { return Err("no jar".to_owned()) };
-    let kit = kit(jar)?;
     let rules = match cli.rules {
         RulesName::AsDocumented => Rules::AsDocumented,
         RulesName::Strict => Rules::Strict,
     };
     let wanted = Wanted::these(cli.invariant.clone());
-    if let Some(word) = &cli.replay {
-        return replay(&kit, cli, word, rules, &wanted);
-    }
     let options = Options {
         objects: cli.object.clone(),
-        wanted,
+        wanted: wanted.clone(),
         rules,
         seed: cli.seed,
         runs: cli.runs,
@@ -171,6 +202,18 @@ fn run(cli: &Cli) -> Result<bool, String> {
         shard: cli.shard,
         ..Options::default()
     };
+    if let (Some(old), Some(new)) = (&cli.old, &cli.new) {
+        let differences = compare::compare(&kit(old)?, &kit(new)?, &options);
+        let (old, new) = (old.display().to_string(), new.display().to_string());
+        differences.iter().for_each(|difference| println!("{}", report::difference(difference, &old, &new)));
+        println!("{} objects differ", differences.len());
+        return Ok(!differences.is_empty());
+    }
+    let Some(jar) = &cli.jar else { return Err("no jar".to_owned()) };
+    let kit = kit(jar)?;
+    if let Some(word) = &cli.replay {
+        return replay(&kit, cli, word, rules, &wanted);
+    }
     let mut real = cli.against.as_deref().map(Real::connect).transpose()?;
     let reports = fuzz::run(&kit, &options)?;
     let jar = jar.display().to_string();
@@ -181,6 +224,9 @@ fn run(cli: &Cli) -> Result<bool, String> {
                     print!("{}", report::text(finding, &jar));
                     if let Some(real) = &mut real {
                         println!("  {}", compared(real, &finding.lines)?);
+                    }
+                    if cli.emit_test {
+                        println!("\n{}", report::test(finding));
                     }
                     println!();
                 }

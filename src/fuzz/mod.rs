@@ -10,6 +10,7 @@
 //! | `bench` | the server |
 //! | `runner` | one schedule, step by step |
 //! | `shrink` | the shortest schedule |
+//! | `compare` | two releases on the same schedules |
 //! | `real` | the same schedule on a real server |
 //! | `report` | what people and programs read |
 //!
@@ -19,6 +20,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod bench;
+pub mod compare;
 pub mod real;
 pub mod report;
 pub mod runner;

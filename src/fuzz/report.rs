@@ -157,3 +157,68 @@ pub fn junit(reports: &[ObjectReport], jar: &str) -> String {
     out.push_str("</testsuite>\n");
     out
 }
+
+/// A finding as a test for [`Sim`](crate::Sim): what was sent, and what came back.
+pub fn test(finding: &Finding) -> String {
+    let Finding { object, violation, lines, .. } = finding;
+    let name = format!("{object}_{}_{}", violation.invariant.id(), violation.operation)
+        .to_lowercase()
+        .replace('.', "_");
+    let mut out =
+        format!("/// {}: {}.\n#[test]\nfn {name}() {{\n", violation.invariant.text(), violation.text);
+    out.push_str("    let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());\n    let client = sim.connect(0);\n");
+    for line in lines {
+        if line.advanced_ms > 0 {
+            let _ = writeln!(out, "    sim.advance({});", line.advanced_ms);
+        }
+        for exchange in &line.exchanges {
+            let _ = writeln!(out, "    // {} {}", line.who, line.what);
+            let words: Vec<String> =
+                exchange.argv.iter().map(|word| format!("{:?}", String::from_utf8_lossy(word))).collect();
+            let reply = exchange.reply.escape_ascii();
+            let _ = writeln!(out, "    assert_eq!(sim.call(client, &[{}]), b\"{reply}\");", words.join(", "));
+        }
+    }
+    out.push_str("}\n");
+    out
+}
+
+/// What two releases do differently, step by step.
+pub fn difference(difference: &super::compare::Difference, old: &str, new: &str) -> String {
+    let super::compare::Difference { object, steps, old: before, new: after } = difference;
+    format!(
+        "{object}: differ after {} steps ({})\n{old}\n{}{new}\n{}",
+        steps.len(),
+        schedule::encode(steps),
+        table(before),
+        table(after)
+    )
+}
+
+/// Adds up reports of several processes, as [`json`] wrote them: the shortest schedule of each finding stays.
+pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
+    let mut objects: Vec<serde_json::Value> = Vec::new();
+    let all = documents.iter().filter_map(|document| document["objects"].as_array()).flatten();
+    for object in all {
+        let Some(known) = objects.iter_mut().find(|known| known["object"] == object["object"]) else {
+            objects.push(object.clone());
+            continue;
+        };
+        for sum in ["schedules", "scripts"] {
+            known[sum] = (known[sum].as_u64().unwrap_or(0) + object[sum].as_u64().unwrap_or(0)).into();
+        }
+        for finding in object["findings"].as_array().into_iter().flatten() {
+            let Some(findings) = known["findings"].as_array_mut() else { continue };
+            let same = |known: &&mut serde_json::Value| {
+                known["invariant"] == finding["invariant"] && known["operation"] == finding["operation"]
+            };
+            match findings.iter_mut().find(same) {
+                Some(known) if known["steps"].as_u64() <= finding["steps"].as_u64() => {}
+                Some(known) => *known = finding.clone(),
+                None => findings.push(finding.clone()),
+            }
+        }
+    }
+    let jar = documents.first().map(|document| document["jar"].clone()).unwrap_or_default();
+    serde_json::json!({"jar": jar, "objects": objects})
+}
