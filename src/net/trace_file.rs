@@ -17,7 +17,10 @@ impl Server {
     /// Writes the trace of this world from its beginning.
     pub fn trace_to(&self, path: &str) -> io::Result<()> {
         *self.trace.borrow_mut() = Some(File::create(path)?);
-        self.world.borrow_mut().start_trace();
+        let mut world = self.world.borrow_mut();
+        world.start_trace();
+        // A process that is killed at once leaves a trace as well.
+        self.write_trace(&mut world);
         Ok(())
     }
 
