@@ -469,5 +469,6 @@ pub fn objects(kit: &Kit) -> Vec<(&'static str, Box<dyn Model>)> {
     add("semaphore", Box::<Semaphore>::default());
     add("permit", Box::<PermitSemaphore>::default());
     add("latch", Box::<CountDownLatch>::default());
+    add("own", Box::<super::own::OwnLock>::default());
     objects
 }
