@@ -184,7 +184,7 @@ impl Message {
 pub struct Outcome<'a> {
     pub reply: Reply<'a>,
     pub messages: &'a [Message],
-    /// The request was sent before: the client has forgotten nothing and asks only once more.
+    /// The request was sent before: its client asks again, and believes that it asks once.
     pub again: bool,
 }
 
