@@ -3,7 +3,8 @@
 //! Everything behind the socket is a deterministic state machine; the drivers around it carry bytes and time. From the
 //! outside in:
 //!
-//! - [`cli`], [`net`], [`sim`], [`diff`], [`bench`]: the drivers. [`Sim`] is the one for tests in Rust.
+//! - [`cli`], [`net`], [`sim`], [`diff`], [`bench`], [`fuzz`]: the drivers. [`Sim`] is the one for tests in Rust.
+//! - [`locks`] and [`jar`]: what lock scripts promise, and the scripts of a Redisson release.
 //! - [`world`]: nodes, one clock, one order of events.
 //! - [`node`]: one emulated Redis: sessions, dispatch, blocking, pub/sub, settings.
 //! - [`commands`]: a row and a function for each command.

@@ -186,3 +186,19 @@ fn small_schedules_are_tried_without_exception() {
     assert!(found.is_none());
     assert!(schedules > 1_000, "{schedules} schedules");
 }
+
+#[test]
+fn locks_of_ones_own_are_tried_too() {
+    let search = |description: &str| {
+        let kit = Kit::of_own(description).unwrap();
+        let options = Options { runs: Some(5_000), ..Options::default() };
+        fuzz::run(&kit, &options).unwrap().remove(0).findings
+    };
+    let sound = search(include_str!("../docs/locks/set-nx.toml"));
+    assert!(sound.is_empty(), "{}", fuzz::report::text(&sound[0], ""));
+    let broken = search(include_str!("../docs/locks/broken.toml"));
+    let found: Vec<&str> = broken.iter().map(|finding| finding.violation.invariant.id()).collect();
+    assert!(found.contains(&"U1") && found.contains(&"M1"), "{found:?}");
+    assert!(broken.iter().all(|finding| finding.steps.len() <= 4));
+    assert!(Kit::of_own("[acquire]").is_err());
+}

@@ -31,8 +31,12 @@ Examples:
   redlatch fuzz --list")]
 struct Cli {
     /// The release: a jar with its classes.
-    #[arg(long, value_name = "JAR", required_unless_present_any = ["list", "old"])]
+    #[arg(long, value_name = "JAR", required_unless_present_any = ["list", "old", "scripts"])]
     jar: Option<PathBuf>,
+
+    /// In place of --jar: a file that describes a lock of one's own, such as docs/locks/set-nx.toml.
+    #[arg(long, value_name = "TOML", conflicts_with_all = ["jar", "old"])]
+    scripts: Option<PathBuf>,
 
     /// In place of --jar, with --new: the first difference that clients of two releases see.
     #[arg(long, value_name = "JAR", requires = "new", conflicts_with = "jar")]
@@ -209,19 +213,21 @@ fn run(cli: &Cli) -> Result<bool, String> {
         println!("{} objects differ", differences.len());
         return Ok(!differences.is_empty());
     }
-    let Some(jar) = &cli.jar else { return Err("no jar".to_owned()) };
-    let kit = kit(jar)?;
+    let (kit, source) = match (&cli.jar, &cli.scripts) {
+        (Some(jar), _) => (kit(jar)?, format!("--jar {}", jar.display())),
+        (None, Some(file)) => (own(file)?, format!("--scripts {}", file.display())),
+        (None, None) => return Err("no jar".to_owned()),
+    };
     if let Some(word) = &cli.replay {
         return replay(&kit, cli, word, rules, &wanted);
     }
     let mut real = cli.against.as_deref().map(Real::connect).transpose()?;
     let reports = fuzz::run(&kit, &options)?;
-    let jar = jar.display().to_string();
     match cli.format {
         Format::Text => {
             for report in &reports {
                 for finding in &report.findings {
-                    print!("{}", report::text(finding, &jar));
+                    print!("{}", report::text(finding, &source));
                     if let Some(real) = &mut real {
                         println!("  {}", compared(real, &finding.lines)?);
                     }
@@ -236,8 +242,8 @@ fn run(cli: &Cli) -> Result<bool, String> {
             }
             kit.left_out.iter().for_each(|why| println!("not run: {why}"));
         }
-        Format::Json => print!("{}", report::json(&reports, &jar)),
-        Format::Junit => print!("{}", report::junit(&reports, &jar)),
+        Format::Json => print!("{}", report::json(&reports, &source)),
+        Format::Junit => print!("{}", report::junit(&reports, &source)),
     }
     Ok(reports.iter().any(|report| !report.findings.is_empty()))
 }
@@ -248,6 +254,13 @@ fn compared(real: &mut Real, lines: &[Line]) -> Result<String, String> {
         None => "the real server: the same replies".to_owned(),
         Some(difference) => format!("the real server: differs at {difference}"),
     })
+}
+
+/// The scripts that a file describes.
+fn own(file: &Path) -> Result<Kit, String> {
+    let text =
+        std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
+    Kit::of_own(&text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// The lock scripts of a jar.

@@ -35,7 +35,7 @@ use crate::locks::model::{OWNERS, Violation, Wanted, objects};
 use crate::rng::Rng;
 use crate::version::Version;
 use runner::{Coverage, Line, Runner};
-use schedule::{CHOICES, COMMON, Common, Step};
+use schedule::{COMMON, Common, Step};
 
 /// What to try.
 #[derive(Clone, Debug)]
@@ -311,12 +311,12 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether owners come in the order A, B, C, and simple choices stand where a choice does not matter.
+/// Whether owners come in the order A, B, C: they are alike.
 fn in_order(steps: &[Step]) -> bool {
     let mut next = 0;
-    steps.iter().filter(|step| step.action != 0).all(|step| {
+    steps.iter().filter(|step| step.common() != Some(Common::Advance)).all(|step| {
         let fits = step.owner <= next;
         next = next.max(step.owner + 1);
-        fits && (step.choice as usize) < CHOICES
+        fits
     })
 }

@@ -6,8 +6,8 @@ use super::runner::{Line, REPLIES};
 use super::{Finding, ObjectReport, schedule};
 use crate::locks::invariant::Rules;
 
-/// A finding as a table, with the line that repeats it. `jar` is what the user named.
-pub fn text(finding: &Finding, jar: &str) -> String {
+/// A finding as a table, with the line that repeats it. `source` is where the scripts came from, as an option.
+pub fn text(finding: &Finding, source: &str) -> String {
     let Finding { object, violation, steps, lines, schedules, after, .. } = finding;
     let mut out = String::new();
     let _ = writeln!(
@@ -25,7 +25,7 @@ pub fn text(finding: &Finding, jar: &str) -> String {
         steps.len()
     );
     out.push_str(&table(lines));
-    let _ = writeln!(out, "\n  again: {}", again(finding, jar));
+    let _ = writeln!(out, "\n  again: {}", again(finding, source));
     out
 }
 
@@ -48,14 +48,12 @@ pub fn table(lines: &[Line]) -> String {
 }
 
 /// The command that shows a finding again.
-pub fn again(finding: &Finding, jar: &str) -> String {
+pub fn again(finding: &Finding, source: &str) -> String {
     let Finding { object, violation, rules, steps, .. } = finding;
     let (id, operation) = (violation.invariant.id(), violation.operation);
     let strict = if *rules == Rules::Strict { " --rules strict" } else { "" };
     let word = schedule::encode(steps);
-    format!(
-        "redlatch fuzz --jar {jar} --object {object} --invariant {id}@{operation}{strict} --replay {word}"
-    )
+    format!("redlatch fuzz {source} --object {object} --invariant {id}@{operation}{strict} --replay {word}")
 }
 
 /// How far a search went: schedules, scripts, speed, and what was never seen.
@@ -89,7 +87,7 @@ pub fn coverage(report: &ObjectReport) -> String {
 }
 
 /// One JSON document.
-pub fn json(reports: &[ObjectReport], jar: &str) -> String {
+pub fn json(reports: &[ObjectReport], source: &str) -> String {
     let objects = reports.iter().map(|report| {
         let findings = report.findings.iter().map(|finding| {
             let Finding { violation, steps, lines, schedules, after, .. } = finding;
@@ -103,7 +101,7 @@ pub fn json(reports: &[ObjectReport], jar: &str) -> String {
                 "invariant": violation.invariant.id(), "promise": violation.invariant.text(),
                 "operation": violation.operation, "text": violation.text,
                 "steps": steps.len(), "schedule": schedule::encode(steps), "schedules": schedules,
-                "seconds": after.as_secs_f64(), "again": again(finding, jar), "run": lines.collect::<Vec<_>>(),
+                "seconds": after.as_secs_f64(), "again": again(finding, source), "run": lines.collect::<Vec<_>>(),
             })
         });
         let operations = report.operations.iter().zip(&report.coverage.replies).map(|((name, present), replies)| {
@@ -117,12 +115,12 @@ pub fn json(reports: &[ObjectReport], jar: &str) -> String {
             "coverage": operations.collect::<Vec<_>>(),
         })
     });
-    let document = serde_json::json!({"jar": jar, "objects": objects.collect::<Vec<_>>()});
+    let document = serde_json::json!({"source": source, "objects": objects.collect::<Vec<_>>()});
     format!("{document:#}\n")
 }
 
 /// One test case for each promise that is broken, and one that passes for each object without any.
-pub fn junit(reports: &[ObjectReport], jar: &str) -> String {
+pub fn junit(reports: &[ObjectReport], source: &str) -> String {
     let escape = |text: &str| {
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
     };
@@ -132,7 +130,7 @@ pub fn junit(reports: &[ObjectReport], jar: &str) -> String {
     let _ = writeln!(
         out,
         "<testsuite name=\"{}\" tests=\"{}\" failures=\"{broken}\">",
-        escape(jar),
+        escape(source),
         broken + sound
     );
     for report in reports {
@@ -150,7 +148,7 @@ pub fn junit(reports: &[ObjectReport], jar: &str) -> String {
             let seconds = after.as_secs_f64();
             let _ =
                 writeln!(out, "  <testcase classname=\"{object}\" name=\"{name}\" time=\"{seconds:.3}\">");
-            let (what, report) = (escape(&violation.text), escape(&text(finding, jar)));
+            let (what, report) = (escape(&violation.text), escape(&text(finding, source)));
             let _ = writeln!(out, "    <failure message=\"{what}\">{report}</failure>\n  </testcase>");
         }
     }
@@ -219,6 +217,6 @@ pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
             }
         }
     }
-    let jar = documents.first().map(|document| document["jar"].clone()).unwrap_or_default();
-    serde_json::json!({"jar": jar, "objects": objects})
+    let source = documents.first().map(|document| document["source"].clone()).unwrap_or_default();
+    serde_json::json!({"source": source, "objects": objects})
 }

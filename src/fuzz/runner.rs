@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::bench::{Bench, Exchange, Loaded};
-use super::schedule::{COMMON, Common, Step};
+use super::schedule::{Common, Step};
 use crate::locks::invariant::{Invariant, Rules};
 use crate::locks::kit::Kit;
 use crate::locks::model::*;
@@ -453,11 +453,6 @@ fn dump(view: View, into: &mut Vec<u8>) {
         into.extend_from_slice(&ttl_ms.to_le_bytes());
         into.extend_from_slice(describe_value(value).as_bytes());
     }
-}
-
-/// How many actions a schedule of this model can have.
-pub fn actions(model: &dyn Model) -> usize {
-    COMMON.len() + model.operations().len()
 }
 
 impl Coverage {

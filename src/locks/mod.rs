@@ -7,6 +7,7 @@
 //! | `invariant` | the promises, each with an id |
 //! | `model` | what all models have in common: operations, calls, outcomes, findings |
 //! | `rlock`, `rw`, `fair`, `semaphore`, `permit`, `latch` | one model for each kind of object |
+//! | `own` | the model of a lock whose scripts a file describes |
 //! | `view` | the keyspace as models read it |
 
 pub mod binding;
@@ -15,6 +16,7 @@ pub mod invariant;
 pub mod kit;
 pub mod latch;
 pub mod model;
+pub mod own;
 pub mod permit;
 pub mod rlock;
 pub mod role;

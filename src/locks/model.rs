@@ -184,7 +184,7 @@ impl Message {
 pub struct Outcome<'a> {
     pub reply: Reply<'a>,
     pub messages: &'a [Message],
-    /// The request was sent before: the client has forgotten nothing and asks only once more.
+    /// The request was sent before: its client asks again, and believes that it asks once.
     pub again: bool,
 }
 
@@ -469,5 +469,6 @@ pub fn objects(kit: &Kit) -> Vec<(&'static str, Box<dyn Model>)> {
     add("semaphore", Box::<Semaphore>::default());
     add("permit", Box::<PermitSemaphore>::default());
     add("latch", Box::<CountDownLatch>::default());
+    add("own", Box::<super::own::OwnLock>::default());
     objects
 }

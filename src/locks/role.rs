@@ -97,6 +97,8 @@ roles! {
     FasterForceUnlock "faster.force_unlock"
     FasterIsHeld "faster.is_held"
     FasterIsLocked "faster.is_locked"
+    OwnAcquire "own.acquire"
+    OwnRelease "own.release"
 }
 
 impl Role {
