@@ -244,7 +244,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("mset", "( key value )..."),
     ("msetnx", "( key value )..."),
     ("psetex", "key ms value"),
-    ("set", "key value { NX | XX | GET | EX seconds | PX ms | EXAT at | PXAT atms | EXAT past | KEEPTTL }"),
+    ("set", "key value { NX | XX | GET | EX seconds | PX ms | EXAT at | PXAT atms | KEEPTTL }"),
     ("setex", "key seconds value"),
     ("setnx", "key value"),
     ("setrange", "key int value"),
@@ -416,7 +416,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("command|getkeys", "command any..."),
     ("command|getkeysandflags", "command any..."),
     ("command|info", "=command..."),
-    ("config|get", "param..."),
+    ("config|get", "=param..."),
     (
         "config|set",
         "=( maxmemory-policy ( noeviction | allkeys-lru | nosuch ) | hash-max-listpack-entries ( 3 | 512 | -1 | abc ) | list-max-listpack-size ( 2 | -2 | 128 ) | set-max-intset-entries ( 2 | 512 ) | zset-max-listpack-value ( 4 | 64 ) | notify-keyspace-events ( KEA | Ex | q | A ) | no-such-parameter 1 )",
