@@ -112,19 +112,14 @@ impl Control {
         }
     }
 
-    /// Whether requests have to be looked at.
-    pub fn stages_requests(&self) -> bool {
+    /// Whether requests and messages have to be looked at.
+    pub fn is_active(&self) -> bool {
         self.rules.are_active() || !self.gates.is_empty()
     }
 
     /// Whether guards were dropped whose gates are still there.
     pub fn has_abandoned(&self) -> bool {
         !self.abandoned.is_empty()
-    }
-
-    /// Whether messages have to be looked at.
-    pub fn stages_pushes(&self) -> bool {
-        self.stages_requests()
     }
 
     /// Something is withheld; its ticket.

@@ -20,7 +20,7 @@ impl World {
         if node.sessions.get(conn.session).is_none_or(|session| session.is_deaf()) {
             return;
         }
-        if node.is_paused() {
+        if node.paused {
             node.inbox.push(conn.session);
             return self.hold_request(conn, argv);
         }

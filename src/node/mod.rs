@@ -227,10 +227,6 @@ impl Node {
         self.store.now = Now { wall_offset_ms: now.wall_offset_ms.saturating_add(self.wall_jump_ms), ..now };
     }
 
-    pub fn is_paused(&self) -> bool {
-        self.paused
-    }
-
     /// The process ends: all connections but one are lost, and with `wipe` the data is too.
     pub fn stop(&mut self, wipe: bool, but: Option<SessionId>) {
         self.stopped = true;

@@ -146,8 +146,8 @@ impl World {
     /// Rules, gates or states have changed.
     pub(crate) fn refresh_stages(&mut self) {
         let control = self.control.borrow();
-        self.stages_requests = control.stages_requests() || self.nodes.iter().any(|node| node.paused);
-        let pushes = control.stages_pushes();
+        self.stages_requests = control.is_active() || self.nodes.iter().any(|node| node.paused);
+        let pushes = control.is_active();
         self.nodes.iter_mut().for_each(|node| node.stages_pushes = pushes);
         // A deaf connection stays so when its rule is gone.
         self.stages_requests |= control.has_deafened;

@@ -58,43 +58,36 @@ pub enum NodeOrder {
 impl NodeOrder {
     pub fn parse(words: &mut Words, scene: &Scene) -> Result<NodeOrder, SimError> {
         let what = words.word("LIST, PAUSE, RESUME, STOP, START, STATE, REPLICATE, LINK, PROMOTE or ACK")?;
-        let what = what.to_ascii_uppercase();
-        if what == b"LIST" {
-            return Ok(NodeOrder::List);
-        }
-        const KNOWN: [&[u8]; 9] =
-            [b"PAUSE", b"RESUME", b"STOP", b"START", b"STATE", b"REPLICATE", b"LINK", b"PROMOTE", b"ACK"];
-        if !KNOWN.contains(&&what[..]) {
-            return Err(words.not_known());
-        }
-        let node = parse_node(words, scene)?;
-        Ok(match &what[..] {
-            b"PAUSE" => NodeOrder::Pause(node),
-            b"RESUME" => NodeOrder::Resume(node),
+        let node = |words: &mut Words| parse_node(words, scene);
+        Ok(match &what.to_ascii_uppercase()[..] {
+            b"LIST" => NodeOrder::List,
+            b"PAUSE" => NodeOrder::Pause(node(words)?),
+            b"RESUME" => NodeOrder::Resume(node(words)?),
             b"STOP" => NodeOrder::Stop {
-                node,
+                node: node(words)?,
                 wipe: match words.is_empty() {
                     true => false,
                     false => words.one_of("KEEP or WIPE", &[("KEEP", false), ("WIPE", true)])?,
                 },
             },
             b"START" => NodeOrder::Start {
-                node,
+                node: node(words)?,
                 after_ms: if words.take("AFTER") { words.ms("the delay in ms")? } else { 0 },
             },
             b"STATE" => NodeOrder::State {
-                node,
+                node: node(words)?,
                 state: words.one_of("a state", STATES)?,
                 on: words.one_of("ON or OFF", &[("ON", true), ("OFF", false)])?,
             },
             b"REPLICATE" => {
+                let replica = node(words)?;
                 if !words.take("OF") {
                     return Err(super::syntax("OF and the master are missing"));
                 }
-                NodeOrder::Replicate { node, master: parse_node(words, scene)? }
+                NodeOrder::Replicate { node: replica, master: node(words)? }
             }
             b"LINK" => NodeOrder::Link {
-                replica: node,
+                replica: node(words)?,
                 link: match &words.word("UP, DOWN or LAG")?.to_ascii_uppercase()[..] {
                     b"UP" => Link::Up,
                     b"DOWN" => Link::Down,
@@ -102,14 +95,15 @@ impl NodeOrder {
                     _ => return Err(words.not_known()),
                 },
             },
-            b"PROMOTE" => NodeOrder::Promote(node),
-            _ => NodeOrder::Ack {
-                node,
+            b"PROMOTE" => NodeOrder::Promote(node(words)?),
+            b"ACK" => NodeOrder::Ack {
+                node: node(words)?,
                 replicas: match words.take("REAL") {
                     true => None,
                     false => Some(words.int("how many replicas", 0, 1 << 30)? as u64),
                 },
             },
+            _ => return Err(words.not_known()),
         })
     }
 }
