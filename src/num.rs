@@ -113,6 +113,9 @@ fn parse_hex_f64(text: &str) -> Option<f64> {
 
 /// A double in Redis's reply form: integers without a point, else `%.17g` before 7.2 and the shortest form that reads back since.
 pub fn format_double(value: f64, version: Version) -> String {
+    if version < Version::V7_2 {
+        return format_g(value, 17);
+    }
     if value.is_nan() {
         return "nan".into();
     }
@@ -121,9 +124,6 @@ pub fn format_double(value: f64, version: Version) -> String {
     }
     if value == 0.0 {
         return if value.is_sign_negative() { "-0".into() } else { "0".into() };
-    }
-    if version < Version::V7_2 {
-        return format_g(value, 17);
     }
     match as_integer(value) {
         Some(integer) => integer.to_string(),

@@ -473,7 +473,9 @@ impl Drop for Machine {
 unsafe fn set_list(thread: *mut lua_State, name: c_int, items: &[&[u8]]) {
     unsafe {
         ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, name);
-        ffi::lua_createtable(thread, items.len() as c_int, 0);
+        // As Redis grows it, item by item: what `#` says of a list with holes depends on the room.
+        let room = if items.is_empty() { 0 } else { items.len().next_power_of_two() };
+        ffi::lua_createtable(thread, room as c_int, 0);
         for (i, item) in items.iter().enumerate() {
             ffi::lua_pushlstring_(thread, item.as_ptr().cast(), item.len());
             ffi::lua_rawseti_(thread, -2, i as c_int + 1);
