@@ -191,6 +191,57 @@ fn gates_hold_and_let_go_in_any_order() {
 }
 
 #[test]
+fn links_stop_one_by_one_and_come_back_in_another_order() {
+    let mut world = World::of(1);
+    let clients: Vec<Client> = (0..3).map(|i| world.named(0, &format!("app{i}"))).collect();
+    for (i, client) in clients.iter().enumerate() {
+        world.sim(&format!("GATE ADD NAME app{i} AT PRE LABEL link{i}"));
+        assert_eq!(world.acquire(*client, &format!("owner{i}")), "");
+    }
+    for i in [2, 0, 1] {
+        assert_eq!(world.sim(&format!("GATE DEL link{i}")), "+OK\r\n");
+    }
+    let received: Vec<String> = clients.iter().map(|client| world.received(*client)).collect();
+    assert_eq!(received, [":10000\r\n", ":10000\r\n", TAKEN]);
+}
+
+#[test]
+fn two_clients_with_one_id_share_a_lock() {
+    let mut world = World::of(1);
+    let (a, b) = (world.named(0, "a"), world.named(0, "b"));
+    assert_eq!(world.sim("FAULT ADD SCRIPT rlock.* NAME b DO REWRITE ARGV 2 SET A ALWAYS"), ":1\r\n");
+    assert_eq!(world.acquire(a, "A"), TAKEN);
+    assert_eq!(world.acquire(b, "B"), TAKEN);
+    assert_eq!(world.call(a, "HGET lock A"), "$1\r\n2\r\n");
+}
+
+#[test]
+fn a_cluster_redirects() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app");
+    for reply in [
+        "-MOVED 866 127.0.0.1:7001",
+        "-ASK 866 127.0.0.1:7001",
+        "-TRYAGAIN Multiple keys request during rehashing of slot",
+    ] {
+        let words = [
+            "SIM.FAULT",
+            "ADD",
+            "SCRIPT",
+            "rlock.acquire",
+            "DO",
+            "REPLY",
+            &format!("{reply}\r\n"),
+            "TIMES",
+            "1",
+        ];
+        world.sim.call(world.control, &words);
+        assert_eq!(world.acquire(app, "A"), format!("{reply}\r\n"));
+    }
+    assert_eq!(world.acquire(app, "A"), TAKEN);
+}
+
+#[test]
 fn a_control_connection_waits_at_a_gate_until_something_comes_and_takes_its_gates_along() {
     let mut world = World::of(1);
     let app = world.named(0, "app1");

@@ -152,7 +152,8 @@ impl Faked {
                 .args(&self.command[1..])
                 .env("LD_PRELOAD", &self.library)
                 .env("FAKETIME_TIMESTAMP_FILE", &self.offset_file)
-                .env("FAKETIME_NO_CACHE", "1");
+                // Without a cache every look at the clock would read the file, and a JVM looks often.
+                .env("FAKETIME_CACHE_DURATION", "1");
             command
         } else {
             // The wrapper has all processes of the command count from one beginning.

@@ -93,7 +93,7 @@ const STATEMENTS: &[&str] = &[
     "for k, v in pairs($t) do out(k, v) end",
     "for k, v in ipairs($e) do out(k, v) end",
     "for k, v in pairs($e) do out(v) if #o > 50 then break end end",
-    "local i = 0 repeat i = i + 1 $S until i > 2",
+    "local i = 0 repeat i = i + 1 do $S end until i > 2",
     "out(coroutine.resume(coroutine.create(function(...) $S return $e, ... end), $e))",
     "local co = coroutine.wrap(function(x) local y = coroutine.yield($e) $S return x, y end) out(co($e)) out(co($e)) out(pcall(co))",
     "local co = coroutine.create(function() out(redis.pcall($c)) coroutine.yield(1) out(redis.call($c)) end) out(coroutine.resume(co)) out(coroutine.status(co)) out(coroutine.resume(co)) out(coroutine.status(co))",

@@ -111,6 +111,12 @@ abstract class FaultTest {
         return ask("HVALS", lock);
     }
 
+    /** How far a client's clock is ahead of the server's. */
+    long skewMs(String client) {
+        return control.skews().stream().filter(skew -> skew.get(0).equals(client))
+            .map(skew -> (Long) skew.get(1)).findFirst().orElseThrow();
+    }
+
     /** A lock script that the server has not seen yet is sent twice; no test wants to count that. */
     static void loadScripts(RLock lock) {
         lock.lock();

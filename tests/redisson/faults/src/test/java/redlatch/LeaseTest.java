@@ -193,11 +193,6 @@ class LeaseTest extends FaultTest {
         assertTrue(HOUR_MS - 60_000 < aheadMs && aheadMs < HOUR_MS + 60_000, aheadMs + " ms");
     }
 
-    private long skewMs(String client) {
-        return control.skews().stream().filter(skew -> skew.get(0).equals(client))
-            .map(skew -> (Long) skew.get(1)).findFirst().orElseThrow();
-    }
-
     @Test
     void readerWhoseKeyIsLostLosesTheLockWhenAnotherLeaves() {
         RReadWriteLock first = redisson.getReadWriteLock("rw");

@@ -2,6 +2,7 @@ package redlatch.harness;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.locks.LockSupport;
 
 import static redlatch.harness.Concurrently.eventually;
 
@@ -263,6 +264,24 @@ public final class Control implements AutoCloseable {
     /** Time goes on; keys end and timers fire on the way. */
     public void advance(long ms) {
         call("SIM.CLOCK", "ADVANCE", ms);
+    }
+
+    /** The clocks of this process jump, and back. Only under {@code redlatch run}. */
+    public Guard jumpOwnClock(long ms) {
+        setOwnClock(ms);
+        return () -> setOwnClock(-ms);
+    }
+
+    private void setOwnClock(long ms) {
+        long before = System.currentTimeMillis();
+        call("SIM.CLOCK", "JUMP", ms, "COMMAND");
+        // Not by any deadline: the clock that it would be read from is the one that jumps.
+        for (int look = 0; Math.abs(System.currentTimeMillis() - before - ms) > Math.abs(ms) / 2; look++) {
+            if (look == 1_000) {
+                throw new AssertionError("this clock did not jump");
+            }
+            LockSupport.parkNanos(5_000_000);
+        }
     }
 
     /** The wall clock of a node jumps, and back. */

@@ -11,7 +11,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The server under test: some independent masters on free ports, with nothing kept on disk.
+ * The server under test: some independent masters on free ports, with nothing kept on disk. Under {@code redlatch run} it
+ * is the one that runs beside, by the same clock.
  *
  * <p>Redlatch serves all ports from one process, redis-server and its kin need one for each. Nothing else differs.
  */
@@ -19,6 +20,7 @@ public final class Server implements AutoCloseable {
 
     private static final Path BINARY = Path.of(System.getProperty("server.binary")).toAbsolutePath().normalize();
     private static final boolean MANY_PORTS = BINARY.getFileName().toString().startsWith("redlatch");
+    private static final String BESIDE = System.getenv("REDLATCH_PORT");
     private static final int ATTEMPTS = 5;
 
     private final List<Process> processes = new ArrayList<>();
@@ -31,8 +33,14 @@ public final class Server implements AutoCloseable {
     }
 
     public static Server start(int nodes, String... options) {
+        if (BESIDE != null) {
+            if (nodes != 1 || options.length > 0) {
+                throw new IllegalStateException("redlatch run has one node, with the options that it was given");
+            }
+            return new Server(List.of(Integer.valueOf(BESIDE)));
+        }
         for (int attempt = 1; ; attempt++) {
-            Server server = new Server(nodes);
+            Server server = new Server(freePorts(nodes));
             try {
                 server.launch(options);
                 return server;
@@ -45,8 +53,8 @@ public final class Server implements AutoCloseable {
         }
     }
 
-    private Server(int nodes) {
-        ports = freePorts(nodes);
+    private Server(List<Integer> ports) {
+        this.ports = ports;
         Runtime.getRuntime().addShutdownHook(onExit);
     }
 
