@@ -68,7 +68,7 @@ impl Node {
         timeout_reply: TimeoutReply,
     ) {
         let timer = match deadline_ms {
-            Some(deadline_ms) => self.store.timers.arm(deadline_ms, Timer::Blocked { session: id }),
+            Some(deadline_ms) => self.store.timers.arm(deadline_ms, Timer::Blocked { place: id.place }),
             None => TimerId::NONE,
         };
         let Some(session) = self.sessions.get_mut(id) else { return };
@@ -179,7 +179,8 @@ impl Node {
     }
 
     /// A blocked client's time is over.
-    pub(super) fn blocked_too_long(&mut self, id: SessionId) {
+    pub(super) fn blocked_too_long(&mut self, place: u32) {
+        let Some(id) = self.sessions.at(place).map(|session| session.id) else { return };
         if let Some(blocked) = self.unblock(id) {
             let acks = self.acked_replicas(id);
             self.write_reply(id, |reply| timeout_reply(reply, blocked.timeout_reply, acks));

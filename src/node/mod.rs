@@ -35,8 +35,8 @@ use states::State;
 pub enum Timer {
     /// A key, or the first of its hash fields, has reached its end.
     Key { db: u32, slot: u32 },
-    /// A blocked client has waited long enough.
-    Blocked { session: SessionId },
+    /// The blocked client at this place has waited long enough.
+    Blocked { place: u32 },
     /// CLIENT PAUSE is over.
     Unpause,
 }
@@ -258,7 +258,7 @@ impl Node {
         let Some((_, timer)) = self.store.timers.pop_due(self.store.now.mono_ms()) else { return false };
         match timer {
             Timer::Key { db, slot } => self.key_timer_fired(db as usize, slot),
-            Timer::Blocked { session } => self.blocked_too_long(session),
+            Timer::Blocked { place } => self.blocked_too_long(place),
             Timer::Unpause => self.unpause(),
         }
         self.serve_ready_keys();

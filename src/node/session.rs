@@ -10,7 +10,7 @@ use crate::wire::{Args, Protocol, Reply};
 /// Names a connected client of one node. A place is used again after a client left; the number never is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId {
-    place: u32,
+    pub(super) place: u32,
     /// The number that `CLIENT ID` gives.
     pub number: u64,
 }
@@ -302,6 +302,11 @@ impl Sessions {
 
     pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
         self.places.get_mut(id.place as usize)?.as_deref_mut().filter(|session| session.id == id)
+    }
+
+    /// The session at a place, whoever that is.
+    pub fn at(&self, place: u32) -> Option<&Session> {
+        self.places.get(place as usize)?.as_deref()
     }
 
     pub fn by_number(&self, number: u64) -> Option<&Session> {

@@ -8,6 +8,7 @@ mod packed;
 pub mod rdb;
 pub mod set;
 pub mod slab_map;
+mod small_bytes;
 pub mod sorted_set;
 pub mod string;
 pub mod value;

@@ -5,46 +5,25 @@
 
 use std::ops::Range;
 
-use smallvec::SmallVec;
-
-/// Bytes that fit in place. With their length and the tag they make 48.
-const INLINE: usize = 46;
+use super::small_bytes::SmallBytes;
 
 /// A sequence of byte strings. Positions are byte offsets of an entry's length.
-#[derive(Clone)]
-pub enum Packed {
-    Inline { len: u8, bytes: [u8; INLINE] },
-    Heap(Box<[u8]>),
-}
-
-impl Default for Packed {
-    fn default() -> Self {
-        Packed::Inline { len: 0, bytes: [0; INLINE] }
-    }
-}
+#[derive(Clone, Default)]
+pub struct Packed(SmallBytes<46>);
 
 impl Packed {
-    fn bytes(&self) -> &[u8] {
-        match self {
-            Packed::Inline { len, bytes } => &bytes[..*len as usize],
-            Packed::Heap(bytes) => bytes,
-        }
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        match self {
-            Packed::Inline { len, bytes } => &mut bytes[..*len as usize],
-            Packed::Heap(bytes) => bytes,
-        }
-    }
-
     pub fn is_empty(&self) -> bool {
-        self.end() == 0
+        self.0.is_empty()
+    }
+
+    #[cfg(test)]
+    pub fn is_in_place(&self) -> bool {
+        matches!(self.0, SmallBytes::Inline { .. })
     }
 
     /// Total bytes; also the position after the last entry.
     pub fn end(&self) -> usize {
-        self.bytes().len()
+        self.0.len()
     }
 
     /// Number of entries, by walking over them.
@@ -52,30 +31,15 @@ impl Packed {
         self.iter().count()
     }
 
-    /// Where the bytes of the entry at `position` stand.
-    fn span(&self, position: usize) -> Range<usize> {
-        let bytes = self.bytes();
-        let (mut len, mut shift, mut start) = (0, 0, position);
-        loop {
-            let byte = bytes[start];
-            len |= ((byte & 0x7f) as usize) << shift;
-            start += 1;
-            if byte < 0x80 {
-                return start..start + len;
-            }
-            shift += 7;
-        }
-    }
-
     /// The entry at `position` and the position of the next.
     pub fn at(&self, position: usize) -> (&[u8], usize) {
-        let span = self.span(position);
-        (&self.bytes()[span.clone()], span.end)
+        let span = span(&self.0, position);
+        (&self.0[span.clone()], span.end)
     }
 
     /// The position `entries` entries after `position`.
     pub fn skip(&self, position: usize, entries: usize) -> usize {
-        (0..entries).fold(position, |position, _| self.span(position).end)
+        skip(&self.0, position, entries)
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
@@ -89,13 +53,14 @@ impl Packed {
 
     /// The position of `wanted` among the entries 0, `stride`, 2 × `stride`, ….
     pub fn find(&self, wanted: &[u8], stride: usize) -> Option<usize> {
+        let bytes = &*self.0;
         let mut position = 0;
-        while position < self.end() {
-            let (entry, next) = self.at(position);
-            if entry == wanted {
+        while position < bytes.len() {
+            let span = span(bytes, position);
+            if bytes[span.clone()] == *wanted {
                 return Some(position);
             }
-            position = self.skip(next, stride - 1);
+            position = skip(bytes, span.end, stride - 1);
         }
         None
     }
@@ -105,25 +70,23 @@ impl Packed {
         if let [entry] = entries
             && range.start < range.end
         {
-            let span = self.span(range.start);
+            let span = span(&self.0, range.start);
             if span.end == range.end && span.len() == entry.len() {
-                self.bytes_mut()[span].copy_from_slice(entry);
+                self.0[span].copy_from_slice(entry);
                 return;
             }
         }
         let added: usize = entries.iter().map(|entry| length_bytes(entry.len()) + entry.len()).sum();
-        let old = self.bytes();
-        let mut bytes: SmallVec<[u8; INLINE]> = SmallVec::with_capacity(old.len() - range.len() + added);
-        bytes.extend_from_slice(&old[..range.start]);
-        entries.iter().for_each(|entry| write(&mut bytes, entry));
-        bytes.extend_from_slice(&old[range.end..]);
-        *self = if bytes.spilled() {
-            Packed::Heap(bytes.into_boxed_slice())
-        } else {
-            let mut inline = [0; INLINE];
-            inline[..bytes.len()].copy_from_slice(&bytes);
-            Packed::Inline { len: bytes.len() as u8, bytes: inline }
-        };
+        let old = &self.0;
+        let mut new = SmallBytes::zeroed(old.len() - range.len() + added);
+        let mut rest = &mut new[..];
+        put(&mut rest, &old[..range.start]);
+        for entry in entries {
+            put_length(&mut rest, entry.len());
+            put(&mut rest, entry);
+        }
+        put(&mut rest, &old[range.end..]);
+        self.0 = new;
     }
 
     pub fn append(&mut self, entries: &[&[u8]]) {
@@ -136,18 +99,41 @@ impl Packed {
     }
 }
 
+/// Where the bytes of the entry at `position` stand.
+fn span(bytes: &[u8], position: usize) -> Range<usize> {
+    let (mut len, mut shift, mut start) = (0, 0, position);
+    loop {
+        let byte = bytes[start];
+        len |= ((byte & 0x7f) as usize) << shift;
+        start += 1;
+        if byte < 0x80 {
+            return start..start + len;
+        }
+        shift += 7;
+    }
+}
+
+fn skip(bytes: &[u8], position: usize, entries: usize) -> usize {
+    (0..entries).fold(position, |position, _| span(bytes, position).end)
+}
+
 fn length_bytes(len: usize) -> usize {
     (usize::BITS - (len | 1).leading_zeros()).div_ceil(7) as usize
 }
 
-fn write(bytes: &mut SmallVec<[u8; INLINE]>, entry: &[u8]) {
-    let mut len = entry.len();
+/// Writes bytes to the start of `rest`, and moves it past them.
+fn put(rest: &mut &mut [u8], bytes: &[u8]) {
+    let (place, behind) = std::mem::take(rest).split_at_mut(bytes.len());
+    place.copy_from_slice(bytes);
+    *rest = behind;
+}
+
+fn put_length(rest: &mut &mut [u8], mut len: usize) {
     while len >= 0x80 {
-        bytes.push(len as u8 | 0x80);
+        put(rest, &[len as u8 | 0x80]);
         len >>= 7;
     }
-    bytes.push(len as u8);
-    bytes.extend_from_slice(entry);
+    put(rest, &[len as u8]);
 }
 
 #[cfg(test)]

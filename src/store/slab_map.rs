@@ -13,7 +13,8 @@ use std::hash::{BuildHasher, Hasher};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
 use hashbrown::hash_table::Entry as TableEntry;
-use smallvec::SmallVec;
+
+use super::small_bytes::SmallBytes;
 
 const NO_SLOT: u32 = u32::MAX;
 const HASHER: FixedState = FixedState::with_seed(0);
@@ -22,7 +23,7 @@ const HASHER: FixedState = FixedState::with_seed(0);
 const RANDOM_TRIES: usize = 64;
 
 /// A key of a map. Short ones need no allocation of their own.
-pub type Key = SmallVec<[u8; 16]>;
+pub type Key = SmallBytes<22>;
 
 /// A map from byte strings to `V` with stable `u32` slots and a fixed order.
 #[derive(Clone)]

@@ -1,37 +1,18 @@
 //! Strings: an integer, a short text or a buffer.
 
+use super::small_bytes::SmallBytes;
 use crate::num::parse_i64;
 
 /// Bytes up to which Redis keeps a string in one allocation with its header.
 const EMBSTR_MAX: usize = 44;
 
 /// The value of a string key.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub enum StringValue {
     Int(i64),
-    Embstr(Short),
+    /// With the tag of this enum it takes no more than a small hash leaves in a [`Value`](super::Value).
+    Embstr(SmallBytes<38>),
     Raw(Vec<u8>),
-}
-
-/// A text that stands in place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Short {
-    len: u8,
-    /// What is not used is zero.
-    bytes: [u8; EMBSTR_MAX],
-}
-
-impl Short {
-    /// `None`: too long.
-    fn new(text: &[u8]) -> Option<Short> {
-        let mut bytes = [0; EMBSTR_MAX];
-        bytes.get_mut(..text.len())?.copy_from_slice(text);
-        Some(Short { len: text.len() as u8, bytes })
-    }
-
-    pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.len as usize]
-    }
 }
 
 impl StringValue {
@@ -45,7 +26,11 @@ impl StringValue {
 
     /// A string that stays a text even where it reads as an integer, such as the result of `INCRBYFLOAT`.
     pub fn text(bytes: &[u8]) -> StringValue {
-        Short::new(bytes).map_or_else(|| StringValue::Raw(bytes.into()), StringValue::Embstr)
+        if bytes.len() <= EMBSTR_MAX {
+            StringValue::Embstr(bytes.into())
+        } else {
+            StringValue::Raw(bytes.into())
+        }
     }
 
     pub fn encoding(&self) -> &'static str {
@@ -60,7 +45,7 @@ impl StringValue {
     pub fn bytes<'a>(&'a self, digits: &'a mut itoa::Buffer) -> &'a [u8] {
         match self {
             StringValue::Int(number) => digits.format(*number).as_bytes(),
-            StringValue::Embstr(short) => short.as_bytes(),
+            StringValue::Embstr(short) => short,
             StringValue::Raw(bytes) => bytes,
         }
     }
@@ -82,7 +67,7 @@ impl StringValue {
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             StringValue::Int(number) => Some(*number),
-            StringValue::Embstr(short) => parse_i64(short.as_bytes()),
+            StringValue::Embstr(short) => parse_i64(short),
             StringValue::Raw(bytes) => parse_i64(bytes),
         }
     }

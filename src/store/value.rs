@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn what_stands_in_place_makes_no_value_larger() {
-        assert_eq!(size_of::<Value>(), 56);
-        assert_eq!(size_of::<crate::store::Entry>(), 80);
+        assert_eq!(size_of::<Value>(), 48);
+        assert_eq!(size_of::<crate::store::Entry>(), 72);
     }
 }

@@ -181,8 +181,9 @@ impl World {
                         let key = node.store.dbs[db as usize].key(slot).unwrap_or_default();
                         (due_ms, "key", key.to_vec())
                     }
-                    Timer::Blocked { session } => {
-                        (due_ms, "blocked", session.number.to_string().into_bytes())
+                    Timer::Blocked { place } => {
+                        let client = node.sessions.at(place).map(|session| session.id.number);
+                        (due_ms, "blocked", client.unwrap_or(0).to_string().into_bytes())
                     }
                     Timer::Unpause => (due_ms, "unpause", Vec::new()),
                 });

@@ -86,7 +86,7 @@ fn the_hash_of_a_lock_needs_no_allocation() {
     assert_eq!(size_of::<Hash>(), 48);
     let mut hash = Hash::new();
     hash.set(b"8743c9c0-0795-4907-87fd-6c719a6b4586:12345", b"10", &limits());
-    assert!(matches!(hash.0, Form::Listpack(Packed::Inline { .. })));
+    assert!(matches!(&hash.0, Form::Listpack(packed) if packed.is_in_place()));
 }
 
 proptest! {

@@ -24,9 +24,12 @@ pub enum End {
     Tail,
 }
 
-/// A list of byte strings.
+/// A list of byte strings. Boxed, so that it does not make the keys of locks larger.
 #[derive(Clone)]
-pub struct List {
+pub struct List(Box<Form>);
+
+#[derive(Clone)]
+struct Form {
     /// No node is empty. A listpack has one node, or none when it is empty.
     nodes: VecDeque<Node>,
     len: usize,
@@ -36,61 +39,65 @@ pub struct List {
 impl List {
     /// An empty list: a listpack since 7.2, a quicklist before.
     pub fn new(limits: &Limits) -> List {
-        List { nodes: VecDeque::new(), len: 0, is_quicklist: limits.version < Version::V7_2 }
+        List::empty(limits.version < Version::V7_2)
     }
 
     /// An empty quicklist in any release.
     pub fn quicklist() -> List {
-        List { nodes: VecDeque::new(), len: 0, is_quicklist: true }
+        List::empty(true)
+    }
+
+    fn empty(is_quicklist: bool) -> List {
+        List(Box::new(Form { nodes: VecDeque::new(), len: 0, is_quicklist }))
     }
 
     pub fn len(&self) -> usize {
-        self.len
+        self.0.len
     }
 
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.0.len == 0
     }
 
     pub fn encoding(&self) -> &'static str {
-        if self.is_quicklist { "quicklist" } else { "listpack" }
+        if self.0.is_quicklist { "quicklist" } else { "listpack" }
     }
 
     /// To be told what a command is about to add, before it adds any: a listpack that would outgrow a node becomes a quicklist.
     pub fn prepare<'a>(&mut self, elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) {
         let (mut bytes, mut count) =
-            (self.nodes.front().map_or(node::EMPTY_BYTES, |node| node.bytes), self.len);
+            (self.0.nodes.front().map_or(node::EMPTY_BYTES, |node| node.bytes), self.0.len);
         for element in elements {
             bytes += element.len();
             count += 1;
         }
-        if !self.is_quicklist && quicklist::exceeds(limits, bytes, count) {
-            self.is_quicklist = true;
+        if !self.0.is_quicklist && quicklist::exceeds(limits, bytes, count) {
+            self.0.is_quicklist = true;
         }
     }
 
     /// To be called at the end of a command that removed elements: a quicklist of one node that is no more than half full
     /// becomes a listpack again.
     pub fn shrink(&mut self, limits: &Limits) {
-        if limits.version < Version::V7_2 || !self.is_quicklist {
+        if limits.version < Version::V7_2 || !self.0.is_quicklist {
             return;
         }
-        if self.nodes.len() == 1 && quicklist::is_half_full_at_most(limits, &self.nodes[0]) {
-            self.is_quicklist = false;
+        if self.0.nodes.len() == 1 && quicklist::is_half_full_at_most(limits, &self.0.nodes[0]) {
+            self.0.is_quicklist = false;
         }
     }
 
     /// Makes a quicklist of one node a listpack since 7.2, if that may hold as much.
     pub fn become_listpack_if_possible(&mut self, limits: &Limits) {
-        if limits.version < Version::V7_2 || self.nodes.len() != 1 {
+        if limits.version < Version::V7_2 || self.0.nodes.len() != 1 {
             return;
         }
-        self.is_quicklist = !quicklist::is_full_at_most(limits, &self.nodes[0]);
+        self.0.is_quicklist = !quicklist::is_full_at_most(limits, &self.0.nodes[0]);
     }
 
     /// The nodes from head to tail.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node> {
-        self.nodes.iter()
+        self.0.nodes.iter()
     }
 
     /// Adds a node of these elements at the tail of a quicklist, unless there are none.
@@ -98,28 +105,28 @@ impl List {
         let mut node = Node::default();
         elements.for_each(|element| node.insert(node.len(), element));
         if !node.is_empty() {
-            self.len += node.len();
-            self.nodes.push_back(node);
+            self.0.len += node.len();
+            self.0.nodes.push_back(node);
         }
     }
 
     /// Adds a node of one element on its own at the tail of a quicklist.
     pub fn push_plain_node(&mut self, element: &[u8]) {
-        self.nodes.push_back(Node::plain(element));
-        self.len += 1;
+        self.0.nodes.push_back(Node::plain(element));
+        self.0.len += 1;
     }
 
     /// Adds an element at an end. See [`prepare`](Self::prepare).
     pub fn push(&mut self, end: End, element: &[u8], limits: &Limits) {
-        self.len += 1;
-        if self.is_quicklist {
-            quicklist::push(&mut self.nodes, end, element, limits);
+        self.0.len += 1;
+        if self.0.is_quicklist {
+            quicklist::push(&mut self.0.nodes, end, element, limits);
             return;
         }
-        if self.nodes.is_empty() {
-            self.nodes.push_back(Node::default());
+        if self.0.nodes.is_empty() {
+            self.0.nodes.push_back(Node::default());
         }
-        if let Some(node) = self.nodes.front_mut() {
+        if let Some(node) = self.0.nodes.front_mut() {
             let offset = if end == End::Head { 0 } else { node.len() };
             node.insert(offset, element);
         }
@@ -127,24 +134,24 @@ impl List {
 
     /// Takes an element from an end. See [`shrink`](Self::shrink).
     pub fn pop(&mut self, end: End) -> Option<Element> {
-        let node_at = if end == End::Head { 0 } else { self.nodes.len().checked_sub(1)? };
-        let node = self.nodes.get(node_at)?;
+        let node_at = if end == End::Head { 0 } else { self.0.nodes.len().checked_sub(1)? };
+        let node = self.0.nodes.get(node_at)?;
         let offset = if end == End::Head { 0 } else { node.len() - 1 };
         Some(self.remove_at(node_at, offset))
     }
 
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let (node_at, offset) = self.locate(index)?;
-        self.nodes[node_at].get(offset)
+        self.0.nodes[node_at].get(offset)
     }
 
     /// Replaces the element at `index`; false if there is none. See [`prepare`](Self::prepare) and [`shrink`](Self::shrink).
     pub fn set(&mut self, index: usize, element: &[u8], limits: &Limits) -> bool {
         let Some((node_at, offset)) = self.locate(index) else { return false };
-        if self.is_quicklist {
-            quicklist::replace(&mut self.nodes, node_at, offset, element, limits);
+        if self.0.is_quicklist {
+            quicklist::replace(&mut self.0.nodes, node_at, offset, element, limits);
         } else {
-            self.nodes[node_at].replace(offset, element);
+            self.0.nodes[node_at].replace(offset, element);
         }
         true
     }
@@ -153,11 +160,11 @@ impl List {
     pub fn insert(&mut self, pivot: &[u8], after: bool, element: &[u8], limits: &Limits) -> bool {
         let Some(index) = self.iter().position(|other| other == pivot) else { return false };
         let Some((node_at, offset)) = self.locate(index) else { return false };
-        self.len += 1;
-        if self.is_quicklist {
-            quicklist::insert(&mut self.nodes, node_at, offset, after, element, limits);
+        self.0.len += 1;
+        if self.0.is_quicklist {
+            quicklist::insert(&mut self.0.nodes, node_at, offset, after, element, limits);
         } else {
-            self.nodes[node_at].insert(offset + after as usize, element);
+            self.0.nodes[node_at].insert(offset + after as usize, element);
         }
         true
     }
@@ -187,17 +194,17 @@ impl List {
 
     /// Keeps `count` elements from `start` on, and removes all others.
     pub fn trim(&mut self, start: usize, count: usize) {
-        let front = start.min(self.len);
-        let back = self.len - front - count.min(self.len - front);
+        let front = start.min(self.0.len);
+        let back = self.0.len - front - count.min(self.0.len - front);
         self.cut(End::Head, front);
         self.cut(End::Tail, back);
     }
 
     /// Removes `count` elements from an end, whole nodes at once where it can.
     fn cut(&mut self, end: End, mut count: usize) {
-        self.len -= count;
+        self.0.len -= count;
         while count > 0 {
-            let node = if end == End::Head { self.nodes.front_mut() } else { self.nodes.back_mut() };
+            let node = if end == End::Head { self.0.nodes.front_mut() } else { self.0.nodes.back_mut() };
             let Some(node) = node else { return };
             if node.len() > count {
                 node.cut(end, count);
@@ -205,49 +212,49 @@ impl List {
             }
             count -= node.len();
             if end == End::Head {
-                self.nodes.pop_front()
+                self.0.nodes.pop_front()
             } else {
-                self.nodes.pop_back()
+                self.0.nodes.pop_back()
             };
         }
     }
 
     /// All elements from head to tail.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
-        self.nodes.iter().flat_map(Node::iter)
+        self.0.nodes.iter().flat_map(Node::iter)
     }
 
     /// The elements from `start` on, towards the tail.
     pub fn iter_from(&self, start: usize) -> impl Iterator<Item = &[u8]> {
-        let (node_at, offset) = self.locate(start).unwrap_or((self.nodes.len(), 0));
-        self.nodes.range(node_at..).flat_map(Node::iter).skip(offset)
+        let (node_at, offset) = self.locate(start).unwrap_or((self.0.nodes.len(), 0));
+        self.0.nodes.range(node_at..).flat_map(Node::iter).skip(offset)
     }
 
     /// The elements from `start` on, towards the head.
     pub fn iter_back_from(&self, start: usize) -> impl Iterator<Item = &[u8]> {
         let (nodes, skipped) = match self.locate(start) {
-            Some((node_at, offset)) => (node_at + 1, self.nodes[node_at].len() - 1 - offset),
+            Some((node_at, offset)) => (node_at + 1, self.0.nodes[node_at].len() - 1 - offset),
             None => (0, 0),
         };
-        self.nodes.range(..nodes).flat_map(Node::iter).rev().skip(skipped)
+        self.0.nodes.range(..nodes).flat_map(Node::iter).rev().skip(skipped)
     }
 
     /// Which node an index falls into, and where in it; from the nearer end.
     fn locate(&self, index: usize) -> Option<(usize, usize)> {
-        if index >= self.len {
+        if index >= self.0.len {
             return None;
         }
-        if index < self.len / 2 {
+        if index < self.0.len / 2 {
             let mut left = index;
-            for (node_at, node) in self.nodes.iter().enumerate() {
+            for (node_at, node) in self.0.nodes.iter().enumerate() {
                 if left < node.len() {
                     return Some((node_at, left));
                 }
                 left -= node.len();
             }
         } else {
-            let mut end = self.len;
-            for (node_at, node) in self.nodes.iter().enumerate().rev() {
+            let mut end = self.0.len;
+            for (node_at, node) in self.0.nodes.iter().enumerate().rev() {
                 end -= node.len();
                 if index >= end {
                     return Some((node_at, index - end));
@@ -258,10 +265,10 @@ impl List {
     }
 
     fn remove_at(&mut self, node_at: usize, offset: usize) -> Element {
-        self.len -= 1;
-        let element = self.nodes[node_at].remove(offset);
-        if self.nodes[node_at].is_empty() {
-            self.nodes.remove(node_at);
+        self.0.len -= 1;
+        let element = self.0.nodes[node_at].remove(offset);
+        if self.0.nodes[node_at].is_empty() {
+            self.0.nodes.remove(node_at);
         }
         element
     }

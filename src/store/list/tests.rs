@@ -40,7 +40,7 @@ fn a_large_element_stands_alone_since_7_4() {
         let mut list = List::new(&limits);
         push(&mut list, End::Tail, &[b'x'; 9000], &limits);
         list.shrink(&limits);
-        assert_eq!((list.encoding(), list.nodes[0].is_plain), (encoding, version == Version::V7_4));
+        assert_eq!((list.encoding(), list.0.nodes[0].is_plain), (encoding, version == Version::V7_4));
         list.set(0, b"small", &limits);
         list.shrink(&limits);
         assert_eq!(list.encoding(), "listpack");
@@ -148,8 +148,8 @@ proptest! {
             apply_to_model(&mut model, &op);
             prop_assert_eq!(list.iter().map(<[u8]>::to_vec).collect::<Vec<_>>(), model.clone());
             prop_assert_eq!(list.len(), model.len());
-            prop_assert!(list.nodes.iter().all(|node| !node.is_empty()));
-            for node in &list.nodes {
+            prop_assert!(list.0.nodes.iter().all(|node| !node.is_empty()));
+            for node in &list.0.nodes {
                 let mut copy = node.clone();
                 prop_assert!(node.is_plain || copy.split_off(0).bytes == node.bytes);
             }

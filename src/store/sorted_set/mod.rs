@@ -192,7 +192,7 @@ impl SortedSet {
             Form::Skiplist(large) => {
                 let slot = *large.order.remove(rank..rank + 1).first()?;
                 let (member, score) = large.scores.remove_slot(slot)?;
-                Some((member.as_slice().into(), score))
+                Some((member[..].into(), score))
             }
         }
     }
