@@ -1,10 +1,6 @@
 //! All commands, found by name.
 
-use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
-
-use foldhash::fast::FixedState;
-use hashbrown::HashTable;
 
 use super::command::Command;
 use super::*;
@@ -54,39 +50,114 @@ pub fn find(argv: &[&[u8]], version: Version) -> Option<&'static Command> {
 
 /// The row of a name in any case, without regard to subcommands.
 pub fn find_by_name(name: &[u8], version: Version) -> Option<&'static Command> {
-    static INDEXES: OnceLock<[Index; Version::ALL.len()]> = OnceLock::new();
-    let indexes = INDEXES.get_or_init(|| Version::ALL.map(index));
-    let is_named = |row: &&Command| {
-        let known = row.name.as_bytes();
-        known == name || known.eq_ignore_ascii_case(name)
-    };
-    indexes[version as usize].find(hash(name), is_named).copied()
+    static INDEXES: [OnceLock<Index>; Version::ALL.len()] = [const { OnceLock::new() }; Version::ALL.len()];
+    INDEXES[version as usize].get_or_init(|| Index::of(version)).find(name)
 }
 
-type Index = HashTable<&'static Command>;
+/// Rows by name, at most half full: a row stands in the place of its name's hash, or in the first free one behind it.
+struct Index(Box<[Option<(Name, &'static Command)>]>);
 
-fn index(version: Version) -> Index {
-    let mut index = HashTable::new();
-    for row in all(version) {
-        index.insert_unique(hash(row.name.as_bytes()), row, |row| hash(row.name.as_bytes()));
-    }
-    index
-}
-
-/// A hash that is the same in any case. Names differ in their length or in their first and last bytes, and these take no loop.
-fn hash(name: &[u8]) -> u64 {
-    const LOWER_CASE: u64 = 0x2020_2020_2020_2020;
-    let (first, last) = match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
-        (Some(&first), Some(&last)) => (u64::from_le_bytes(first), u64::from_le_bytes(last)),
-        _ => match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
-            (Some(&first), Some(&last)) => {
-                (u32::from_le_bytes(first).into(), u32::from_le_bytes(last).into())
+impl Index {
+    fn of(version: Version) -> Index {
+        let places = 2 * all(version).count().next_power_of_two();
+        let mut index = Index(vec![None; places].into());
+        for row in all(version) {
+            let name = Name::of(row.name.as_bytes());
+            let mut place = index.home(&name);
+            while index.0[place].is_some() {
+                place = index.behind(place);
             }
-            _ => name.iter().fold((0, 0), |(word, _), &byte| (word << 8 | u64::from(byte), 0)),
-        },
-    };
-    let mut hasher = FixedState::default().build_hasher();
-    hasher.write_u64((first | LOWER_CASE) ^ name.len() as u64);
-    hasher.write_u64(last | LOWER_CASE);
-    hasher.finish()
+            index.0[place] = Some((name, row));
+        }
+        index
+    }
+
+    fn find(&self, name: &[u8]) -> Option<&'static Command> {
+        let wanted = Name::of(name);
+        let mut place = self.home(&wanted);
+        while let Some((known, row)) = &self.0[place] {
+            if *known == wanted && (name.len() <= 16 || row.name.as_bytes().eq_ignore_ascii_case(name)) {
+                return Some(row);
+            }
+            place = self.behind(place);
+        }
+        None
+    }
+
+    fn home(&self, name: &Name) -> usize {
+        name.hash() as usize & (self.0.len() - 1)
+    }
+
+    fn behind(&self, place: usize) -> usize {
+        (place + 1) & (self.0.len() - 1)
+    }
+}
+
+/// A name in lower case: its length and the words at its ends, which say all up to 16 bytes and take no loop.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Name {
+    first: u64,
+    last: u64,
+    len: usize,
+}
+
+impl Name {
+    fn of(name: &[u8]) -> Name {
+        let (first, last) = match (name.first_chunk::<8>(), name.last_chunk::<8>()) {
+            (Some(&first), Some(&last)) => (u64::from_le_bytes(first), u64::from_le_bytes(last)),
+            _ => match (name.first_chunk::<4>(), name.last_chunk::<4>()) {
+                (Some(&first), Some(&last)) => {
+                    (u32::from_le_bytes(first).into(), u32::from_le_bytes(last).into())
+                }
+                _ => name.iter().fold((0, 0), |(word, _), &byte| (word << 8 | u64::from(byte), 0)),
+            },
+        };
+        Name { first: lower_case(first), last: lower_case(last), len: name.len() }
+    }
+
+    fn hash(&self) -> u64 {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mixed = self.first ^ self.last.rotate_left(29) ^ self.len as u64;
+        mixed.wrapping_mul(ODD) >> 32
+    }
+}
+
+/// Eight bytes at once, those of `A` to `Z` in lower case.
+fn lower_case(word: u64) -> u64 {
+    const EACH: u64 = 0x0101_0101_0101_0101;
+    let low = word & (0x7f * EACH);
+    // The top bit of each byte: whether it is at least `A`, and whether it is beyond `Z`.
+    let from_a = low + (0x80 - b'A' as u64) * EACH;
+    let beyond_z = low + (0x7f - b'Z' as u64) * EACH;
+    let upper = from_a & !beyond_z & !word & (0x80 * EACH);
+    word | upper >> 2
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_found_in_any_case_and_nothing_else_is() {
+        for version in Version::ALL {
+            for row in all(version) {
+                let found = |name: &str| find_by_name(name.as_bytes(), version).map(|found| found.name);
+                assert_eq!(found(row.name), Some(row.name));
+                assert_eq!(found(&row.name.to_uppercase()), Some(row.name));
+                assert_eq!(found(&format!("{}x", row.name)).filter(|found| *found == row.name), None);
+            }
+        }
+        for name in [&b""[..], b"e\x18ists", b"\xc7et", b"GE", b"@et", b"georadiusbymemberxro"] {
+            assert!(find_by_name(name, Version::V7_4).is_none(), "{name:?}");
+        }
+    }
+
+    #[test]
+    fn only_letters_have_a_lower_case() {
+        for byte in 0..=255u8 {
+            let word = u64::from_le_bytes([byte, b'Q', byte, b'[', b'@', byte, 0xff, byte]);
+            let expected = word.to_le_bytes().map(|byte| byte.to_ascii_lowercase());
+            assert_eq!(lower_case(word).to_le_bytes(), expected);
+        }
+    }
 }

@@ -13,10 +13,14 @@ use crate::wire::Reply;
 
 type Place = (usize, Box<[u8]>);
 
+/// Who began to wait earlier has a lower one.
+pub type Ticket = u64;
+
 /// Who waits for which key.
 #[derive(Default)]
 pub struct Blocking {
-    queues: BTreeMap<Place, VecDeque<SessionId>>,
+    queues: BTreeMap<Place, BTreeMap<Ticket, SessionId>>,
+    last_ticket: Ticket,
     /// Keys that changed while somebody waits for them, in that order.
     ready: VecDeque<Place>,
     /// Commands held back by CLIENT PAUSE, in the order they came.
@@ -35,6 +39,12 @@ impl Blocking {
     /// Keys with waiting clients.
     pub fn keys(&self) -> usize {
         self.queues.len()
+    }
+
+    /// The first client that waits for a key with a ticket after `after`, up to `last`.
+    fn next_waiting(&self, place: &Place, after: Ticket, last: Ticket) -> Option<(Ticket, SessionId)> {
+        let (&ticket, &id) = self.queues.get(place)?.range(after + 1..).next()?;
+        (ticket <= last).then_some((ticket, id))
     }
 
     /// How many clients wait like that, if it is for data.
@@ -73,13 +83,13 @@ impl Node {
         };
         let Some(session) = self.sessions.get_mut(id) else { return };
         let db = session.db;
+        self.blocking.last_ticket += 1;
+        let ticket = self.blocking.last_ticket;
         for key in &keys {
-            let queue = self.blocking.queues.entry((db, key.clone())).or_default();
-            if !queue.contains(&id) {
-                queue.push_back(id);
-            }
+            self.blocking.queues.entry((db, key.clone())).or_default().insert(ticket, id);
         }
-        session.blocked = Some(Blocked { wait, argv: OwnedArgs::new(argv), db, keys, timer, timeout_reply });
+        let argv = OwnedArgs::new(argv);
+        session.blocked = Some(Blocked { wait, argv, db, keys, ticket, timer, timeout_reply });
         self.blocking.len += 1;
         if let Some(count) = self.blocking.count(wait) {
             *count += 1;
@@ -105,7 +115,7 @@ impl Node {
         for key in &blocked.keys {
             let place = (blocked.db, key.clone());
             if let Some(queue) = self.blocking.queues.get_mut(&place) {
-                queue.retain(|&waiting| waiting != id);
+                queue.remove(&blocked.ticket);
                 if queue.is_empty() {
                     self.blocking.queues.remove(&place);
                 }
@@ -140,27 +150,26 @@ impl Node {
     /// Runs the requests of clients that wait for keys that changed.
     pub fn serve_ready_keys(&mut self) {
         while let Some(place) = self.blocking.ready.pop_front() {
-            let Some(queue) = self.blocking.queues.get(&place) else { continue };
-            for id in queue.clone() {
-                if !self.is_ready_for(id, &place) {
-                    continue;
+            // Who begins to wait meanwhile is not looked at.
+            let last = self.blocking.last_ticket;
+            let mut after = 0;
+            while let Some(kind) = self.kind_of(&place)
+                && let Some((ticket, id)) = self.blocking.next_waiting(&place, after, last)
+            {
+                let blocked = self.sessions.get(id).and_then(|session| session.blocked.as_ref());
+                if blocked.is_some_and(|blocked| blocked.wait == kind) {
+                    self.retry_blocked(id, &place.1);
                 }
-                self.retry_blocked(id, &place.1);
+                after = ticket;
             }
         }
     }
 
-    /// Whether the key holds the type of value that the client waits for.
-    fn is_ready_for(&self, id: SessionId, (db, key): &Place) -> bool {
-        let Some(wait) = self.sessions.get(id).and_then(|session| session.blocked.as_ref()).map(|b| b.wait)
-        else {
-            return false;
-        };
-        let now = self.store.now;
-        let entry = self.store.dbs[*db].find(key).and_then(|slot| self.store.dbs[*db].entry(slot));
-        entry
-            .filter(|entry| !entry.is_expired(now))
-            .is_some_and(|entry| awaited_as(&entry.value) == Some(wait))
+    /// How clients wait for what a key holds, if it holds anything that one can wait for.
+    fn kind_of(&self, (db, key): &Place) -> Option<Wait> {
+        let db = &self.store.dbs[*db];
+        let entry = db.find(key).and_then(|slot| db.entry(slot))?;
+        if entry.is_expired(self.store.now) { None } else { awaited_as(&entry.value) }
     }
 
     /// Runs the request of a blocked client again; it stays blocked, in its place, if it still has to wait.

@@ -2,6 +2,7 @@
 
 use smallvec::SmallVec;
 
+use super::blocking::Ticket;
 use super::faults::SessionFaults;
 use crate::version::Version;
 use crate::wheel::TimerId;
@@ -91,6 +92,8 @@ pub struct Blocked {
     /// Database at the time of the request, and the keys waited for.
     pub db: usize,
     pub keys: Vec<Box<[u8]>>,
+    /// Its place among all that wait.
+    pub ticket: Ticket,
     /// Fires when the client has waited long enough.
     pub timer: TimerId,
     pub timeout_reply: TimeoutReply,

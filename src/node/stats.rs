@@ -46,16 +46,23 @@ impl Stats {
     }
 
     pub fn count_call(&mut self, command: &'static Command) {
-        self.of(command).calls += 1;
+        self.count(command, |stats| stats.calls += 1);
     }
 
     pub fn count_failure(&mut self, command: &'static Command) {
-        self.of(command).failed += 1;
+        self.count(command, |stats| stats.failed += 1);
     }
 
-    fn of(&mut self, command: &'static Command) -> &mut CommandStats {
+    fn count(&mut self, command: &'static Command, add: impl FnOnce(&mut CommandStats)) {
         let address = std::ptr::from_ref(command).addr();
-        &mut self.commands.entry(address).or_insert((command.name, CommandStats::default())).1
+        match self.commands.get_mut(&address) {
+            Some((_, stats)) => add(stats),
+            None => {
+                let mut stats = CommandStats::default();
+                add(&mut stats);
+                self.commands.insert(address, (command.name, stats));
+            }
+        }
     }
 
     /// Counts an error reply by its first word.

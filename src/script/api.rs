@@ -40,7 +40,8 @@ pub(super) const NUMBERS: &[(&str, i32)] = &[
 const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
 const BAD_ARGUMENTS: &str = "Lua redis lib command arguments must be strings or integers";
 
-type Arguments<'a> = SmallVec<[&'a [u8]; 16]>;
+/// A call of so many words needs no allocation.
+const FEW_WORDS: usize = 8;
 
 fn call(lua: &mut Stack) -> Raised<usize> {
     if run_command(lua) { lua.raise() } else { Ok(1) }
@@ -72,29 +73,38 @@ fn with_arguments<R>(lua: &Stack, run: impl FnOnce(&[&[u8]]) -> R) -> Result<R, 
     if lua.len() == 0 {
         return Err(NO_ARGUMENTS);
     }
-    let shared = lua.shared;
+    let words = lua.len() as usize;
+    let (mut few, mut many) = ([&b""[..]; FEW_WORDS], Vec::new());
     // Numbers become text in one buffer, which has to be complete before slices of it can be taken.
+    let shared = lua.shared;
     let mut digits = shared.digits.borrow_mut();
+    let mut numbers: SmallVec<[(usize, usize); FEW_WORDS]> = SmallVec::new();
     digits.clear();
-    let mut numbers: SmallVec<[(usize, usize); 8]> = SmallVec::new();
-    let mut argv = Arguments::new();
-    for i in 1..=lua.len() {
-        match lua.bytes(i) {
-            Some(bytes) => argv.push(bytes),
+    let argv = match few.get_mut(..words) {
+        Some(argv) => argv,
+        None => {
+            many.resize(words, &b""[..]);
+            &mut many[..]
+        }
+    };
+    for (i, word) in argv.iter_mut().enumerate() {
+        let index = i as i32 + 1;
+        match lua.bytes(index) {
+            Some(bytes) => *word = bytes,
             None => {
-                let number = lua.number(i).filter(|_| lua.kind(i) == Kind::Number).ok_or(BAD_ARGUMENTS)?;
+                let is_number = lua.kind(index) == Kind::Number;
+                let number = lua.number(index).filter(|_| is_number).ok_or(BAD_ARGUMENTS)?;
                 write_number(number, shared.version, &mut digits);
-                numbers.push((argv.len(), digits.len()));
-                argv.push(b"");
+                numbers.push((i, digits.len()));
             }
         }
     }
     let mut start = 0;
-    for (i, end) in numbers {
+    for &(i, end) in &numbers {
         argv[i] = &digits[start..end];
         start = end;
     }
-    Ok(run(&argv))
+    Ok(run(argv))
 }
 
 /// Appends a number as `redis.call` passes it on.

@@ -15,7 +15,7 @@ pub(super) fn push_reply(lua: &mut Stack, wire: &mut &[u8]) -> Raised<()> {
         return Ok(());
     };
     match kind {
-        b':' => lua.push_number(num::parse_i64(line).unwrap_or(0) as f64),
+        b':' => lua.push_number(integer(line).unwrap_or(0) as f64),
         b'$' => match length(line) {
             Some(len) => lua.push_bytes(take_bulk(wire, len)),
             None => lua.push_boolean(false),
@@ -40,18 +40,27 @@ pub(super) fn push_reply(lua: &mut Stack, wire: &mut &[u8]) -> Raised<()> {
 
 /// The type byte and the rest of the first line.
 fn take_line<'a>(wire: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
+    // Nearly every line is a number or a length of one digit.
+    if let [kind, b'0'..=b'9', b'\r', _, rest @ ..] = *wire {
+        let line = &wire[1..2];
+        *wire = rest;
+        return Some((*kind, line));
+    }
     let end = memchr::memchr(b'\r', wire)?;
     let (line, rest) = wire.split_at(end);
     *wire = rest.get(2..)?;
     line.split_first().map(|(&kind, line)| (kind, line))
 }
 
-fn length(line: &[u8]) -> Option<usize> {
-    // Nearly every length has one digit.
+fn integer(line: &[u8]) -> Option<i64> {
     match line {
-        [digit @ b'0'..=b'9'] => Some((digit - b'0') as usize),
-        _ => num::parse_i64(line).and_then(|n| usize::try_from(n).ok()),
+        [digit @ b'0'..=b'9'] => Some((digit - b'0') as i64),
+        _ => num::parse_i64(line),
     }
+}
+
+fn length(line: &[u8]) -> Option<usize> {
+    integer(line).and_then(|n| usize::try_from(n).ok())
 }
 
 fn take_bulk<'a>(wire: &mut &'a [u8], len: usize) -> &'a [u8] {

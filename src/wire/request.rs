@@ -62,11 +62,13 @@ impl RequestParser {
                 }
                 Some(_) => return self.inline(buf),
             }
+            self.short_bulks(buf, limits);
         }
         while self.missing > 0 {
             if !self.bulk(buf, limits)? {
                 return Ok(None);
             }
+            self.short_bulks(buf, limits);
         }
         Ok(Some(std::mem::take(&mut self.pos)))
     }
@@ -74,7 +76,9 @@ impl RequestParser {
     /// The parts of the request that was just completed in `buf`.
     pub fn args<'a>(&'a self, buf: &'a [u8]) -> Args<'a> {
         let bytes = self.inline.as_deref().unwrap_or(buf);
-        self.spans.iter().map(|span| &bytes[span.clone()]).collect()
+        let mut args = Args::new();
+        args.extend(self.spans.iter().map(|span| &bytes[span.clone()]));
+        args
     }
 
     /// The bytes that the unfinished bulk string still needs, so that a reader can make room at once.
@@ -101,19 +105,29 @@ impl RequestParser {
         Ok(true)
     }
 
+    /// Takes the bulk strings that have a short header and are complete, up to the first that is not: nearly always all.
+    fn short_bulks(&mut self, buf: &[u8], limits: RequestLimits) {
+        let (mut pos, mut missing) = (self.pos, self.missing);
+        while missing > 0
+            && let Some((len, header)) = short_header(&buf[pos..], b'$')
+            && let (start, end) = (pos + header, pos + header + len)
+            && end + 2 <= buf.len()
+            && len as u64 <= limits.max_bulk_len
+        {
+            self.spans.push(start..end);
+            pos = end + 2;
+            missing -= 1;
+        }
+        (self.pos, self.missing) = (pos, missing);
+    }
+
     /// Reads `$<len>` and the string behind it. False: incomplete.
     fn bulk(&mut self, buf: &[u8], limits: RequestLimits) -> Result<bool, ProtocolError> {
         let len = match self.bulk_len {
             Some(len) => len,
-            None => match short_header(&buf[self.pos..], b'$') {
-                Some((len, header)) if len as u64 <= limits.max_bulk_len => {
-                    self.pos += header;
-                    len
-                }
-                _ => match self.bulk_header(buf, limits)? {
-                    Some(len) => len,
-                    None => return Ok(false),
-                },
+            None => match self.bulk_header(buf, limits)? {
+                Some(len) => len,
+                None => return Ok(false),
             },
         };
         if buf.len() < self.pos + len + 2 {
