@@ -2,6 +2,10 @@
 //! Needs valgrind. `cargo bench --bench instructions`; words pick the parts whose name contains one of them.
 //!
 //! Each part runs N and 2 N times in processes of their own; half the difference of their counts is what N runs take.
+//!
+//! `cargo bench --bench instructions -- --check` compares with `benches/instructions.txt` and fails if a part takes 5 % more than
+//! it did. The file is what the bench printed last: `cargo bench --bench instructions > benches/instructions.txt`. Another
+//! compiler or C library gives other counts.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -15,6 +19,10 @@ use std::process::{Command, ExitCode};
 
 const TIMES: usize = 2000;
 
+const RECORDED: &str = include_str!("instructions.txt");
+/// How many times as much as recorded is too much.
+const TOLERANCE: f64 = 1.05;
+
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     if let [word, times, name] = &args[..]
@@ -23,19 +31,33 @@ fn main() -> ExitCode {
         repeat(name, times.parse().expect("a number"));
         return ExitCode::SUCCESS;
     }
+    let checks = env::args().any(|word| word == "--check");
+    let mut is_worse = false;
     for (name, _) in parts::PARTS {
         if !args.is_empty() && !args.iter().any(|word| name.contains(word.as_str())) {
             continue;
         }
-        match (count(name, TIMES), count(name, 2 * TIMES)) {
-            (Some(once), Some(twice)) => println!("{:>8}  {name}", (twice - once) / TIMES as u64),
-            _ => {
-                eprintln!("cannot count: is valgrind installed?");
-                return ExitCode::FAILURE;
+        let (Some(once), Some(twice)) = (count(name, TIMES), count(name, 2 * TIMES)) else {
+            eprintln!("cannot count: is valgrind installed?");
+            return ExitCode::FAILURE;
+        };
+        let now = (twice - once) / TIMES as u64;
+        match recorded(name).filter(|_| checks) {
+            Some(before) => {
+                let times = now as f64 / before as f64;
+                is_worse |= times > TOLERANCE;
+                println!("{now:>8}  {name} ({:+.1} %)", (times - 1.0) * 100.0);
             }
+            None => println!("{now:>8}  {name}"),
         }
     }
-    ExitCode::SUCCESS
+    if is_worse { ExitCode::FAILURE } else { ExitCode::SUCCESS }
+}
+
+/// What a part took when the file was written.
+fn recorded(name: &str) -> Option<u64> {
+    let mut lines = RECORDED.lines().filter_map(|line| line.trim().split_once("  "));
+    lines.find(|(_, known)| *known == name)?.0.parse().ok()
 }
 
 fn repeat(name: &str, times: usize) {

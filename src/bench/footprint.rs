@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use super::server::Server;
-use super::{grouped, say, workload};
+use super::{grouped, rule, say, workload};
 use crate::wire::client::value_len;
 
 /// What is measured one after the other: a name, how many, and what is sent. The first word tells from where.
@@ -43,10 +43,12 @@ enum From {
 }
 
 pub fn run(servers: &[Server], out: &mut dyn Write) -> Result<(), String> {
-    let column = |text: &str| format!("{text:>24}");
+    let column = |text: &str| format!(" {text:>24} |");
     let names: String = servers.iter().map(|server| column(&server.name)).collect();
-    say(out, format!("{:48}{names}", "resident memory in bytes"));
-    let mut line = format!("{:48}", "at start, with one client");
+    let headings = format!("| {:56} |{names}", "resident memory in bytes");
+    say(out, &headings);
+    say(out, rule(&headings));
+    let mut line = format!("| {:56} |", "at start, with one client");
     for server in servers {
         line += &column(&grouped(resident(server)?));
     }
@@ -55,7 +57,7 @@ pub fn run(servers: &[Server], out: &mut dyn Write) -> Result<(), String> {
     let mut clients = Vec::new();
     let mut keys = 0;
     for thing in THINGS {
-        let mut line = format!("{:48}", format!("{}, of {}", thing.name, grouped(thing.count as f64)));
+        let mut line = format!("| {:56} |", format!("{}, of {}", thing.name, grouped(thing.count as f64)));
         for server in servers {
             let before = resident(server)?;
             thing.fill(server, keys, &mut clients)?;

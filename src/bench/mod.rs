@@ -62,7 +62,7 @@ impl Options {
     }
 }
 
-/// Measures, and writes tables to `out`.
+/// Measures, and writes Markdown tables to `out`.
 ///
 /// # Errors
 /// One line: why a server cannot be measured.
@@ -84,6 +84,11 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), String> {
 fn say(out: &mut dyn Write, line: impl AsRef<str>) {
     let _ = writeln!(out, "{}", line.as_ref());
     let _ = out.flush();
+}
+
+/// What stands between the headings of a Markdown table and its rows.
+fn rule(headings: &str) -> String {
+    headings.chars().map(|c| if c == '|' { '|' } else { '-' }).collect()
 }
 
 /// A whole number in groups of three digits.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::load::{Load, Measured, Until};
 use super::server::{Server, own_cpu_time};
 use super::workload::{self, WAKEUP, WORKLOADS, Workload};
-use super::{Speed, grouped, say};
+use super::{Speed, grouped, rule, say};
 
 /// The part of a round that goes before the measurement.
 const WARM_UP: f64 = 0.2;
@@ -17,22 +17,21 @@ pub fn run(servers: &[Server], speed: &Speed, out: &mut dyn Write) -> Result<(),
     };
     let width = servers.iter().map(|server| server.name.len()).max().unwrap_or(0).max("server".len());
     for workload in WORKLOADS.iter().filter(wanted) {
-        say(out, format!("{}: {}", workload.name, workload.about));
-        say(
-            out,
-            format!(
-                "{:>8} {:>9}  {:width$} {:>12} {:>9} {:>9} {:>9} {:>12} {:>6}  subject is as fast, and by CPU",
-                "clients",
-                "pipeline",
-                "server",
-                "requests/s",
-                "p50 µs",
-                "p99 µs",
-                "p99.9 µs",
-                "CPU µs/req.",
-                "load"
-            ),
+        say(out, format!("{}: {}\n", workload.name, workload.about));
+        let headings = format!(
+            "| clients | pipeline | {:width$} | {:>10} | {:>9} | {:>9} | {:>9} | {:>11} | {:>4} | {:23} | {:6} |",
+            "server",
+            "requests/s",
+            "p50 µs",
+            "p99 µs",
+            "p99.9 µs",
+            "CPU µs/req.",
+            "load",
+            "times as fast (rounds)",
+            "by CPU"
         );
+        say(out, &headings);
+        say(out, rule(&headings));
         for &connections in &speed.connections {
             for &pipeline in &speed.pipelines {
                 if workload.name != WAKEUP {
@@ -95,8 +94,8 @@ fn row(
         }
     }
     for (index, entry) in entries.iter().enumerate() {
-        let compared = if index == 0 { String::new() } else { entries[0].compared_with(entry) };
-        say(out, entry.line(workload, connections, pipeline, width, &compared));
+        let compared = if index == 0 { Default::default() } else { entries[0].compared_with(entry) };
+        say(out, entry.line(workload, connections, pipeline, width, compared));
     }
     for server in servers {
         clean(server, keys)?;
@@ -140,10 +139,9 @@ impl Entry<'_> {
     }
 
     /// How many times as fast this one is as another, and how many times as little processor time it takes.
-    fn compared_with(&self, other: &Entry) -> String {
-        let by_cpu =
-            self.cpu_us().zip(other.cpu_us()).map(|(own, others)| format!(", × {:.2}", others / own));
-        ratio(&self.rates, &other.rates) + &by_cpu.unwrap_or_default()
+    fn compared_with(&self, other: &Entry) -> (String, String) {
+        let by_cpu = self.cpu_us().zip(other.cpu_us()).map(|(own, others)| format!("× {:.2}", others / own));
+        (ratio(&self.rates, &other.rates), by_cpu.unwrap_or_default())
     }
 
     fn line(
@@ -152,14 +150,14 @@ impl Entry<'_> {
         connections: usize,
         pipeline: usize,
         width: usize,
-        compared: &str,
+        (by_rate, by_cpu): (String, String),
     ) -> String {
         let clients = connections - (workload.name == WAKEUP) as usize;
         let latency = |quantile| self.total.latency.value_at_quantile(quantile) as f64 / 1000.0;
         let cpu = self.cpu_us().map_or("-".to_owned(), |us| format!("{us:.2}"));
         let busy = 100.0 * self.load_cpu.as_secs_f64() / self.total.elapsed.as_secs_f64();
         format!(
-            "{clients:>8} {pipeline:>9}  {:width$} {:>12} {:>9.1} {:>9.1} {:>9.1} {cpu:>12} {busy:>5.0}%  {compared}",
+            "| {clients:>7} | {pipeline:>8} | {:width$} | {:>10} | {:>9.1} | {:>9.1} | {:>9.1} | {cpu:>11} | {busy:>3.0}% | {by_rate:23} | {by_cpu:6} |",
             self.server.name,
             grouped(median(&self.rates)),
             latency(0.5),

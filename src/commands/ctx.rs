@@ -135,8 +135,9 @@ impl<'a> Ctx<'a> {
     /// The slot of a key that is alive; counts and marks nothing. A key found past its end is removed.
     pub fn find_quietly(&mut self, key: &[u8]) -> Option<u32> {
         let store = &self.node.store;
-        let slot = store.dbs[self.db].find(key)?;
-        if store.dbs[self.db].entry(slot)?.is_expired(store.now) {
+        let db = &store.dbs[self.db];
+        let slot = db.find(key)?;
+        if db.entry(slot)?.is_expired(store.now) {
             if self.node.may_remove_expired() {
                 self.node.expire_key(self.db, slot);
             }

@@ -74,9 +74,11 @@ impl Index {
 
     fn find(&self, name: &[u8]) -> Option<&'static Command> {
         let wanted = Name::of(name);
+        // Scripts and most clients write names in lower case.
+        let is_wanted = |known: &Name| *known == wanted || *known == wanted.in_lower_case();
         let mut place = self.home(&wanted);
         while let Some((known, row)) = &self.0[place] {
-            if *known == wanted && (name.len() <= 16 || row.name.as_bytes().eq_ignore_ascii_case(name)) {
+            if is_wanted(known) && (name.len() <= 16 || row.name.as_bytes().eq_ignore_ascii_case(name)) {
                 return Some(row);
             }
             place = self.behind(place);
@@ -93,7 +95,7 @@ impl Index {
     }
 }
 
-/// A name in lower case: its length and the words at its ends, which say all up to 16 bytes and take no loop.
+/// A name as its length and the words at its ends, which say all up to 16 bytes and take no loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Name {
     first: u64,
@@ -112,12 +114,18 @@ impl Name {
                 _ => name.iter().fold((0, 0), |(word, _), &byte| (word << 8 | u64::from(byte), 0)),
             },
         };
-        Name { first: lower_case(first), last: lower_case(last), len: name.len() }
+        Name { first, last, len: name.len() }
     }
 
+    fn in_lower_case(self) -> Name {
+        Name { first: lower_case(self.first), last: lower_case(self.last), ..self }
+    }
+
+    /// The same in any case.
     fn hash(&self) -> u64 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mixed = self.first ^ self.last.rotate_left(29) ^ self.len as u64;
+        const NO_CASE: u64 = 0x2020_2020_2020_2020;
+        let mixed = (self.first | NO_CASE) ^ (self.last | NO_CASE).rotate_left(29) ^ self.len as u64;
         mixed.wrapping_mul(ODD) >> 32
     }
 }

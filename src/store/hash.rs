@@ -10,7 +10,7 @@
 use std::collections::BTreeSet;
 
 use super::limits::Limits;
-use super::packed::Packed;
+use super::packed::{Found, Packed};
 use super::slab_map::{SlabMap, scale};
 use crate::version::Version;
 
@@ -161,7 +161,8 @@ impl Hash {
     pub fn field(&self, name: &[u8]) -> Option<Field<'_>> {
         match self.packed() {
             Some((packed, stride)) => {
-                packed.find(name, stride).map(|position| field_at(packed, stride, position).0)
+                let Found { entry, next, .. } = packed.find(name, stride)?;
+                Some(field_behind(packed, stride, entry, next).0)
             }
             None => {
                 let fields = &self.table()?.fields;
@@ -252,19 +253,17 @@ impl Hash {
             self.become_table();
         }
         let Some((packed, stride)) = self.packed_mut() else { return self.set_in_table(name, value) };
-        let position = packed.find(name, stride);
-        match position {
-            Some(position) => {
-                let start = packed.skip(position, 1);
-                packed.replace(start..packed.skip(start, 1), &[value]);
-            }
+        let value_at = packed.find(name, stride).map(|found| found.next);
+        match value_at {
+            Some(start) => packed.replace(start..packed.skip(start, 1), &[value]),
             None => packed.append(&[name, value, &NEVER.to_le_bytes()][..stride]),
         }
-        // Also where no field was added: the limit may be lower than it was.
-        if self.len() > limits.hash_max_listpack_entries {
+        // Also where no field was added: the limit may be lower than it was. Each entry has a byte at least.
+        let most_fields = packed.end() / stride;
+        if most_fields > limits.hash_max_listpack_entries && self.len() > limits.hash_max_listpack_entries {
             self.become_table();
         }
-        position.is_none()
+        value_at.is_none()
     }
 
     fn set_in_table(&mut self, name: &[u8], value: &[u8]) -> bool {
@@ -280,7 +279,7 @@ impl Hash {
     /// Removes a field. Returns whether it was there, be it past its expiry.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         if let Some((packed, stride)) = self.packed_mut() {
-            let position = packed.find(name, stride);
+            let position = packed.find(name, stride).map(|found| found.position);
             if let Some(position) = position {
                 packed.remove(position, stride);
             }
@@ -381,6 +380,16 @@ fn some_time(expires_at_ms: i64) -> Option<i64> {
 /// The field that starts at `position`, and where the next one does.
 fn field_at(packed: &Packed, stride: usize, position: usize) -> (Field<'_>, usize) {
     let (name, value_at) = packed.at(position);
+    field_behind(packed, stride, name, value_at)
+}
+
+/// The same, given its name and where its value starts.
+fn field_behind<'a>(
+    packed: &'a Packed,
+    stride: usize,
+    name: &'a [u8],
+    value_at: usize,
+) -> (Field<'a>, usize) {
     let (value, next) = packed.at(value_at);
     if stride == 2 {
         return (Field { name, value, expires_at_ms: None }, next);
@@ -392,8 +401,8 @@ fn field_at(packed: &Packed, stride: usize, position: usize) -> (Field<'_>, usiz
 
 /// Moves a field to the place of its new expiry: before those that end at the same time or later, or at the very end.
 fn set_packed_expiry(packed: &mut Packed, name: &[u8], expires_at_ms: i64) {
-    let Some(position) = packed.find(name, 3) else { return };
-    let (field, _) = field_at(packed, 3, position);
+    let Some(Found { position, entry, next }) = packed.find(name, 3) else { return };
+    let (field, _) = field_behind(packed, 3, entry, next);
     let (name, value): (Box<[u8]>, Box<[u8]>) = (field.name.into(), field.value.into());
     packed.remove(position, 3);
     let mut place = 0;

@@ -11,6 +11,14 @@ use super::small_bytes::SmallBytes;
 #[derive(Clone, Default)]
 pub struct Packed(SmallBytes<46>);
 
+/// An entry and where it stands.
+pub struct Found<'a> {
+    pub position: usize,
+    pub entry: &'a [u8],
+    /// The position of the entry behind it.
+    pub next: usize,
+}
+
 impl Packed {
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -51,14 +59,15 @@ impl Packed {
         })
     }
 
-    /// The position of `wanted` among the entries 0, `stride`, 2 × `stride`, ….
-    pub fn find(&self, wanted: &[u8], stride: usize) -> Option<usize> {
+    /// The first that equals `wanted` among the entries 0, `stride`, 2 × `stride`, ….
+    pub fn find(&self, wanted: &[u8], stride: usize) -> Option<Found<'_>> {
         let bytes = &*self.0;
         let mut position = 0;
         while position < bytes.len() {
             let span = span(bytes, position);
-            if bytes[span.clone()] == *wanted {
-                return Some(position);
+            let entry = &bytes[span.clone()];
+            if entry == wanted {
+                return Some(Found { position, entry, next: span.end });
             }
             position = skip(bytes, span.end, stride - 1);
         }
@@ -175,7 +184,9 @@ mod tests {
                 prop_assert_eq!(packed.count(), model.len());
                 if let Some(entry) = model.get(index) {
                     let first = model.iter().position(|other| other == entry).unwrap_or(0);
-                    prop_assert_eq!(packed.find(entry, 1), Some(packed.skip(0, first)));
+                    let found = packed.find(entry, 1).map(|found| (found.position, found.entry, found.next));
+                    let (start, end) = (packed.skip(0, first), packed.skip(0, first + 1));
+                    prop_assert_eq!(found, Some((start, &entry[..], end)));
                 }
             }
         }

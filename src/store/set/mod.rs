@@ -185,7 +185,7 @@ impl Set {
                 place.map(|place| numbers.remove(place)).is_some()
             }
             Form::Listpack(packed) => {
-                let position = packed.find(member, 1);
+                let position = packed.find(member, 1).map(|found| found.position);
                 position.map(|position| packed.remove(position, 1)).is_some()
             }
             Form::Table(table) => table.remove(member).is_some(),
