@@ -108,12 +108,15 @@ fn since_epoch() -> Duration {
 /// A server whose clock begins now.
 fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
     let now = since_epoch();
-    let world = World::new(WorldOptions {
+    let mut world = World::new(WorldOptions {
         seed: options.seed.unwrap_or(now.as_nanos() as u64),
         clock: options.clock,
         wall_start_ms: options.wall_start_ms.unwrap_or(now.as_millis() as i64),
         nodes,
     });
+    if let Some(checks) = &options.checks {
+        world.start_checks(checks.clone());
+    }
     let server = Server::new(world);
     if let Some(path) = &options.trace {
         server.trace_to(path).map_err(|error| format!("cannot write the trace to {path}: {error}"))?;
