@@ -16,6 +16,8 @@
 //! `docs/design.md` tells why it is built so.
 
 pub mod bench;
+#[doc(hidden)]
+pub mod byte_fuzz;
 pub mod check;
 pub mod cli;
 pub mod commands;

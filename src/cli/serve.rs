@@ -33,7 +33,11 @@ pub fn serve_until(options: Options, command: Faked) -> Result<u8, String> {
 fn in_runtime<T>(options: Options, act: impl AsyncFnOnce(Options) -> Result<T, String>) -> Result<T, String> {
     let filter = tracing_subscriber::EnvFilter::try_new(&options.log)
         .map_err(|_| format!("'{}' is not a log filter", options.log))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr)
+        .init();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
