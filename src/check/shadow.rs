@@ -26,6 +26,9 @@ const MAX_PERMITS: usize = 10_000;
 /// The field that says whether readers or a writer hold a lock.
 const MODE: &[u8] = b"mode";
 
+/// Objects that are no hash of owners.
+const COUNTERS: [&str; 4] = ["semaphore", "permit", "latch", "own"];
+
 /// How many keys of one reader's holds models look at.
 const HOLDS: usize = 4;
 
@@ -162,7 +165,7 @@ impl Shadow {
         let live = Live::of(store, self.db);
         let asked = self.fitting(role, reading.is_writer, live);
         if asked.is_empty() {
-            return Err("another object has the same name");
+            return Err("its key has another form");
         }
         let is_own = asked.iter().any(|(candidate, _)| self.candidates[*candidate].object == "own");
         let owner = match reading.owner {
@@ -316,13 +319,14 @@ impl Shadow {
 
     /// The candidates whose form the lock has, with the operation that the script is to them.
     fn fitting(&self, role: Role, is_writer: bool, live: Live) -> Vec<(usize, usize)> {
-        let has_mode = match live.value(&self.name) {
-            Some((Value::Hash(hash), _)) => Some(hash.contains(MODE, live.now.wall_ms())),
-            _ => None,
-        };
-        let fits = |candidate: &Candidate| match has_mode {
-            Some(has_mode) if self.has_owners => has_mode == (candidate.object == "rw"),
-            _ => true,
+        let fits = |candidate: &Candidate| match live.value(&self.name) {
+            _ if COUNTERS.contains(&candidate.object) => true,
+            Some((Value::Hash(hash), _)) => {
+                hash.contains(MODE, live.now.wall_ms()) == (candidate.object == "rw")
+            }
+            // The first releases kept locks in strings.
+            Some(_) => false,
+            None => true,
         };
         let candidates = self.candidates.iter().enumerate().filter(|(_, candidate)| fits(candidate));
         candidates

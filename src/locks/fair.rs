@@ -173,7 +173,7 @@ impl Fair {
             self.waits_ms[owner] = call.wait_ms;
             let told = out.reply.int().unwrap_or(MISSING);
             if waited && !self.disturbed {
-                findings.expect(F4, (0..=before.ttl_ms.max(0)).contains(&told), || {
+                findings.expect(F4, (0..=before.ttl_ms.max(0) + self.skew_ms).contains(&told), || {
                     format!("told to wait {told} ms, the lock is held for {} ms more", before.ttl_ms)
                 });
             }
