@@ -236,6 +236,7 @@ fn what_happens_beside_scripts_is_taken_as_it_is() {
         app.call(client, "rlock.unlock", b);
         app.send(client, &["FLUSHALL"]);
     }
+    assert_eq!((app.found(), app.unjudged()), (vec![], vec![]));
     // A lock from before anybody looked.
     app.sim("SIM.CHECK OFF");
     app.call(client, "rlock.acquire", a);

@@ -78,6 +78,58 @@ const WORDS: &[&str] = &[
     "KEYS",
 ];
 
+/// Requests that go well together: `k` is one of a few keys, `n` a number, `f` a field or a member.
+const FORMS: &[&str] = &[
+    "SET k f PX n",
+    "SET k n",
+    "PEXPIRE k n",
+    "EXPIRE k n",
+    "PERSIST k",
+    "DEL k",
+    "UNLINK k k",
+    "RENAME k k",
+    "COPY k k REPLACE",
+    "MOVE k 1",
+    "GETEX k PX n",
+    "GETDEL k",
+    "INCRBY k n",
+    "APPEND k f",
+    "HSET k f n f n",
+    "HDEL k f",
+    "HPEXPIRE k n FIELDS 1 f",
+    "HPERSIST k FIELDS 1 f",
+    "RPUSH k f f",
+    "LPOP k n",
+    "LMOVE k k LEFT RIGHT",
+    "BLPOP k k 1",
+    "ZADD k n f n f",
+    "ZREM k f",
+    "ZPOPMIN k n",
+    "BZPOPMAX k 1",
+    "SADD k f f",
+    "SREM k f",
+    "SINTERSTORE k k k",
+    "ZUNIONSTORE k 2 k k",
+    "SORT k STORE k",
+    "SELECT 1",
+    "SELECT 0",
+    "SWAPDB 0 1",
+    "FLUSHDB",
+    "MULTI",
+    "EXEC",
+    "WATCH k",
+    "SUBSCRIBE f",
+    "PUBLISH f n",
+    "CLIENT PAUSE n",
+    "DEBUG SET-ACTIVE-EXPIRE 0",
+    "SIM.CLOCK JUMP n",
+    "SIM.KEY TTL k n",
+    "SIM.RUN SNAPSHOT f",
+    "SIM.RUN RESTORE f",
+    "SIM.NODE PAUSE 0",
+    "SIM.NODE RESUME 0",
+];
+
 /// Any sequence of commands of three clients, time going on in between: no panic, every reply well-formed, the same twice, and databases
 /// and timers agree.
 pub fn commands(bytes: &[u8]) {
@@ -95,16 +147,10 @@ fn run_commands(bytes: &[u8]) -> String {
         if input.ratio(1, 12).unwrap_or(false) {
             sim.advance(input.int_in_range(0..=3_000).unwrap_or(0));
         }
-        let mut words: Vec<Vec<u8>> = Vec::new();
-        let name = input.choose(&names).map_or("PING", |name| name.as_str());
-        words.extend(name.split('|').map(|word| word.as_bytes().to_vec()));
-        for _ in 0..input.int_in_range(0..=6).unwrap_or(0) {
-            let word = match input.ratio(1, 10) {
-                Ok(true) => input.bytes(3.min(input.len())).unwrap_or_default().to_vec(),
-                _ => input.choose(WORDS).map_or(Vec::new(), |word| word.as_bytes().to_vec()),
-            };
-            words.push(word);
-        }
+        let words = match input.ratio(3, 4) {
+            Ok(true) => formed(&mut input),
+            _ => any_words(&mut input, &names),
+        };
         let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         sim.send(client, &argv);
         for client in clients {
@@ -113,6 +159,31 @@ fn run_commands(bytes: &[u8]) -> String {
         check_store(&sim.world().nodes()[0].store);
     }
     sim.digest()
+}
+
+fn formed(input: &mut Unstructured) -> Vec<Vec<u8>> {
+    let form = input.choose(FORMS).unwrap_or(&"PING");
+    let mut one_of = |words: &[&str]| input.choose(words).map_or("", |word| *word).as_bytes().to_vec();
+    let word = |word: &str| match word {
+        "k" => one_of(&["k1", "k2", "k3", "k4"]),
+        "n" => one_of(&["1", "2", "40", "1000", "3000", "-1", "0", "100000"]),
+        "f" => one_of(&["a", "b", "c"]),
+        _ => word.as_bytes().to_vec(),
+    };
+    form.split(' ').map(word).collect()
+}
+
+/// A command with words that mean something to some.
+fn any_words(input: &mut Unstructured, names: &[String]) -> Vec<Vec<u8>> {
+    let name = input.choose(names).map_or("PING", |name| name.as_str());
+    let mut words: Vec<Vec<u8>> = name.split('|').map(|word| word.as_bytes().to_vec()).collect();
+    for _ in 0..input.int_in_range(0..=6).unwrap_or(0) {
+        words.push(match input.ratio(1, 10) {
+            Ok(true) => input.bytes(3.min(input.len())).unwrap_or_default().to_vec(),
+            _ => input.choose(WORDS).map_or(Vec::new(), |word| word.as_bytes().to_vec()),
+        });
+    }
+    words
 }
 
 /// All commands and subcommands, and the orders of the control plane.

@@ -53,9 +53,7 @@ impl World {
     /// replay can begin the same way; clients that are connected are introduced.
     pub fn start_trace(&mut self) {
         self.reseed(self.seed);
-        if let Some(checks) = self.checks.clone() {
-            self.start_checks(checks);
-        }
+        self.reset_checks();
         self.nodes.iter_mut().for_each(|node| node.scripts.flush());
         self.recorder = None;
         let mut recorder = Box::new(Recorder::new(self));

@@ -76,13 +76,20 @@ impl Checks {
 }
 
 impl World {
-    /// Lock scripts are judged from here on; nothing was found so far.
+    /// Lock scripts are judged from here on, and no lock is known yet. What was found before stays.
     pub fn start_checks(&mut self, checks: Checks) {
         for node in &mut self.nodes {
             node.checker = Some(Box::new(Checker::new(checks.clone(), node.config.limits())));
         }
         self.checks = Some(checks);
+    }
+
+    /// Nothing was found so far, and no lock is known.
+    pub fn reset_checks(&mut self) {
         self.findings.clear();
+        if let Some(checks) = self.checks.clone() {
+            self.start_checks(checks);
+        }
     }
 
     /// Lock scripts are no longer judged. What was found can still be read.
@@ -119,10 +126,7 @@ impl World {
                 Answer::Ok
             }
             CheckOrder::Reset => {
-                match self.checks.clone() {
-                    Some(checks) => self.start_checks(checks),
-                    None => self.findings.clear(),
-                }
+                self.reset_checks();
                 Answer::Ok
             }
             CheckOrder::Status => {
