@@ -5,6 +5,7 @@
 //!
 //! - [`cli`], [`net`], [`sim`], [`diff`], [`bench`], [`fuzz`]: the drivers. [`Sim`] is the one for tests in Rust.
 //! - [`locks`] and [`jar`]: what lock scripts promise, and the scripts of a Redisson release.
+//! - [`check`]: the same promises, checked on what clients do.
 //! - [`world`]: nodes, one clock, one order of events.
 //! - [`node`]: one emulated Redis: sessions, dispatch, blocking, pub/sub, settings.
 //! - [`commands`]: a row and a function for each command.
@@ -15,6 +16,9 @@
 //! `docs/design.md` tells why it is built so.
 
 pub mod bench;
+#[doc(hidden)]
+pub mod byte_fuzz;
+pub mod check;
 pub mod cli;
 pub mod commands;
 pub mod control;

@@ -2,6 +2,7 @@
 
 use sha1::{Digest, Sha1};
 
+use crate::check::{Checks, Finding};
 use crate::control::guard::{FaultGuard, GateGuard};
 use crate::control::{Gate, Rule};
 use crate::node::Config;
@@ -218,6 +219,25 @@ impl Sim {
     #[must_use = "the gate goes with the guard"]
     pub fn gate(&mut self, gate: Gate) -> GateGuard {
         self.world.add_gate(gate)
+    }
+
+    /// From here on lock scripts are judged by the models of `redlatch fuzz`.
+    ///
+    /// ```
+    /// use redlatch::check::Checks;
+    ///
+    /// let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
+    /// sim.check(Checks::default());
+    /// // … clients lock and unlock …
+    /// assert!(sim.findings().is_empty());
+    /// ```
+    pub fn check(&mut self, checks: Checks) {
+        self.world.start_checks(checks);
+    }
+
+    /// The promises of locks that were found broken.
+    pub fn findings(&self) -> &[Finding] {
+        self.world.findings()
     }
 
     /// Does what a test asks of the control plane.

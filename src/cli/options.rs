@@ -9,6 +9,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use crate::check::Checks;
+use crate::control::words::Words;
 use crate::net::Endpoint;
 use crate::node::Config;
 use crate::version::Version;
@@ -73,6 +75,10 @@ struct Cli {
     #[arg(long, value_name = "FILE")]
     trace: Option<String>,
 
+    /// Judge lock scripts as SIM.CHECK ON does: everything, or what is named here (rw,A1@read.unlock,STRICT).
+    #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "ALL")]
+    check: Option<String>,
+
     /// Another TCP port on which only SIM.* commands are meant to come: it works while all nodes are stopped.
     #[arg(long, value_name = "PORT")]
     control_port: Option<u16>,
@@ -93,6 +99,12 @@ fn parse_clock(text: &str) -> Result<ClockMode, String> {
     }
 }
 
+/// What SIM.CHECK ON takes, with commas between the words.
+fn parse_checks(text: &str) -> Result<Checks, String> {
+    let words: Vec<&[u8]> = text.split(',').map(str::as_bytes).collect();
+    Checks::parse(&mut Words::new(&words)).map_err(|error| format!("--check: {}", error.text))
+}
+
 /// One server of the process.
 #[derive(Clone, Debug)]
 pub struct NodeOptions {
@@ -109,12 +121,13 @@ pub struct Options {
     /// Unix time at the beginning, if not the real one.
     pub wall_start_ms: Option<i64>,
     pub trace: Option<String>,
+    pub checks: Option<Checks>,
     pub control: Option<Endpoint>,
     pub log: String,
 }
 
 /// Names of redis.conf that `Cli` has as options of its own.
-const OWN: [&str; 10] = [
+const OWN: [&str; 11] = [
     "port",
     "bind",
     "unixsocket",
@@ -123,6 +136,7 @@ const OWN: [&str; 10] = [
     "seed",
     "clock",
     "trace",
+    "check",
     "control-port",
     "log",
 ];
@@ -164,8 +178,10 @@ impl Options {
         let nodes = cli.nodes(&config)?;
         let control =
             cli.control_port.map(|port| Endpoint::Tcp(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)));
+        let checks = cli.check.as_deref().map(parse_checks).transpose()?;
         Ok(Options {
             nodes,
+            checks,
             seed: cli.seed,
             clock: cli.clock,
             wall_start_ms: None,

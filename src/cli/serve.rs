@@ -33,7 +33,11 @@ pub fn serve_until(options: Options, command: Faked) -> Result<u8, String> {
 fn in_runtime<T>(options: Options, act: impl AsyncFnOnce(Options) -> Result<T, String>) -> Result<T, String> {
     let filter = tracing_subscriber::EnvFilter::try_new(&options.log)
         .map_err(|_| format!("'{}' is not a log filter", options.log))?;
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_ansi(io::stderr().is_terminal())
+        .with_writer(io::stderr)
+        .init();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -108,12 +112,15 @@ fn since_epoch() -> Duration {
 /// A server whose clock begins now.
 fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
     let now = since_epoch();
-    let world = World::new(WorldOptions {
+    let mut world = World::new(WorldOptions {
         seed: options.seed.unwrap_or(now.as_nanos() as u64),
         clock: options.clock,
         wall_start_ms: options.wall_start_ms.unwrap_or(now.as_millis() as i64),
         nodes,
     });
+    if let Some(checks) = &options.checks {
+        world.start_checks(checks.clone());
+    }
     let server = Server::new(world);
     if let Some(path) = &options.trace {
         server.trace_to(path).map_err(|error| format!("cannot write the trace to {path}: {error}"))?;

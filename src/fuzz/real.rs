@@ -7,8 +7,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::runner::{Line, shorten};
+use super::runner::Line;
 use crate::locks::model::Reply;
+use crate::locks::show::shorten;
 use crate::wire::client::{elements, encode, value_len};
 
 /// By how much a time to live may differ.

@@ -7,8 +7,8 @@ use super::schedule::{Common, Step};
 use crate::locks::invariant::{Invariant, Rules};
 use crate::locks::kit::Kit;
 use crate::locks::model::*;
+use crate::locks::show::{shorten, show_value};
 use crate::locks::view::{FOREVER, View};
-use crate::store::Value;
 use crate::version::Version;
 
 /// How far the clock of a client can be wrong.
@@ -260,15 +260,8 @@ impl Runner {
     fn check(&mut self, call: &Call, again: bool, findings: &mut Findings) {
         let reply = self.bench.reply();
         self.coverage.replies[call.operation][reply_kind(reply)] += 1;
-        if let Reply::Error(error) = reply
-            && !error.starts_with(b"ERR NON_REENTRANT")
-        {
-            let text = String::from_utf8_lossy(error).into_owned();
-            findings.expect(Invariant::G4, false, || text);
-            return;
-        }
         let outcome = Outcome { reply, messages: self.bench.messages(), again };
-        self.model.after(call, outcome, self.bench.view(), findings);
+        judge(&mut *self.model, call, outcome, self.bench.view(), findings);
     }
 
     /// The owner's client sends its last request again, while the server may still remember the first.
@@ -286,11 +279,8 @@ impl Runner {
         self.coverage.scripts += 1;
         dump(self.bench.view(), &mut self.dumps[1]);
         findings.operation = row.name;
-        let (first, second) = (Reply::parse(&sent.reply), self.bench.reply());
-        findings.expect(Invariant::G2, first == second, || format!("first {first}, then {second}"));
-        findings.expect(Invariant::G3, self.dumps[0] == self.dumps[1], || {
-            "the second execution changed the keyspace".to_owned()
-        });
+        let is_unchanged = self.dumps[0] == self.dumps[1];
+        expect_same(findings, Reply::parse(&sent.reply), self.bench.reply(), is_unchanged);
         self.check(&call, true, findings);
         Some((owner_name(owner).to_string(), format!("{} again", describe(row, &call))))
     }
@@ -402,33 +392,6 @@ fn describe(row: &Operation, call: &Call) -> String {
     text
 }
 
-/// Owners by their letters.
-pub(super) fn shorten(text: &[u8]) -> String {
-    let mut text = String::from_utf8_lossy(text).into_owned();
-    for (owner, id) in OWNER_IDS.iter().enumerate() {
-        text = text.replace(id, &owner_name(owner).to_string());
-    }
-    text
-}
-
-fn describe_value(value: &Value) -> String {
-    let number = |score: f64| if score.fract() == 0.0 { format!("{score:.0}") } else { score.to_string() };
-    match value {
-        Value::String(value) => shorten(&value.to_vec()),
-        Value::Hash(hash) => {
-            let fields =
-                hash.iter().map(|field| format!("{}: {}", shorten(field.name), shorten(field.value)));
-            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
-        }
-        Value::List(list) => format!("[{}]", list.iter().map(shorten).collect::<Vec<_>>().join(", ")),
-        Value::SortedSet(set) => {
-            let members = set.iter().map(|(member, score)| format!("{}: {}", shorten(member), number(score)));
-            format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
-        }
-        Value::Set(set) => format!("{} members", set.len()),
-    }
-}
-
 /// The keys that remember replies to requests begin with it.
 const MEMORY: &[u8] = b"redisson_unlock_latch";
 
@@ -438,7 +401,7 @@ fn describe_keys(view: View) -> Vec<String> {
     let mut lines: Vec<String> = keys
         .map(|(key, value, ttl_ms)| {
             let ttl = if ttl_ms == FOREVER { "no end".to_owned() } else { format!("{ttl_ms} ms") };
-            format!("{} = {}, {ttl}", shorten(key), describe_value(value))
+            format!("{} = {}, {ttl}", shorten(key), show_value(value))
         })
         .collect();
     lines.sort();
@@ -451,7 +414,7 @@ fn dump(view: View, into: &mut Vec<u8>) {
     for (key, value, ttl_ms) in view.keys().filter(|(key, ..)| !key.starts_with(MEMORY)) {
         into.extend_from_slice(key);
         into.extend_from_slice(&ttl_ms.to_le_bytes());
-        into.extend_from_slice(describe_value(value).as_bytes());
+        into.extend_from_slice(show_value(value).as_bytes());
     }
 }
 

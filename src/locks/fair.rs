@@ -69,6 +69,10 @@ pub struct Fair {
     waits_ms: [i64; OWNERS],
     /// A key was lost or a clock is wrong.
     disturbed: bool,
+    /// The longest lease that was asked for.
+    lease_ms: i64,
+    /// How far clients' clocks were apart from the server's.
+    skew_ms: i64,
 }
 
 impl Default for Fair {
@@ -79,6 +83,8 @@ impl Default for Fair {
             until_ms: [0; OWNERS],
             waits_ms: [0; OWNERS],
             disturbed: false,
+            lease_ms: LEASE_MS,
+            skew_ms: 0,
         }
     }
 }
@@ -105,7 +111,8 @@ impl Fair {
 
     /// The first waiter whose deadline is later than the lease and the waits up to its own allow.
     fn late(&self, state: &State, now_ms: i64) -> Option<(usize, i64, i64)> {
-        let mut bound = LEASE_MS;
+        // A deadline was set by one clock and is read by another.
+        let mut bound = self.lease_ms + 2 * self.skew_ms;
         for &owner in &state.queue {
             let deadline = *state.deadlines_ms.get(owner)?;
             bound += self.waits_ms[owner];
@@ -166,7 +173,7 @@ impl Fair {
             self.waits_ms[owner] = call.wait_ms;
             let told = out.reply.int().unwrap_or(MISSING);
             if waited && !self.disturbed {
-                findings.expect(F4, (0..=before.ttl_ms.max(0)).contains(&told), || {
+                findings.expect(F4, (0..=before.ttl_ms.max(0) + self.skew_ms).contains(&told), || {
                     format!("told to wait {told} ms, the lock is held for {} ms more", before.ttl_ms)
                 });
             }
@@ -251,6 +258,8 @@ impl Model for Fair {
         self.until_ms = [0; OWNERS];
         self.waits_ms = [0; OWNERS];
         self.disturbed = false;
+        self.lease_ms = LEASE_MS;
+        self.skew_ms = 0;
     }
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
@@ -282,6 +291,8 @@ impl Model for Fair {
         let before = std::mem::take(&mut self.before);
         let after = self.read(view);
         let clock_ms = call.now_ms + call.skew_ms;
+        self.lease_ms = self.lease_ms.max(call.lease_ms);
+        self.skew_ms = self.skew_ms.max(call.skew_ms.abs());
         let late = self.late(&before, clock_ms).is_some();
         match call.operation {
             ACQUIRE | TRY_ACQUIRE => self.acquired(call, out, &before, &after, findings),

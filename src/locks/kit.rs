@@ -6,7 +6,7 @@ use super::role::{Role, role};
 use crate::jar::JarScript;
 
 /// A script that can be called.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Tool {
     pub role: Role,
     /// `Class.method`.
@@ -52,6 +52,11 @@ impl Kit {
     /// The scripts of a lock that a file describes.
     pub fn of_own(description: &str) -> Result<Kit, String> {
         Ok(Kit { tools: super::own::tools(description)?, left_out: Vec::new() })
+    }
+
+    /// Adds a script to the others.
+    pub fn add(&mut self, tool: Tool) {
+        self.tools.push(tool);
     }
 
     pub fn tools(&self) -> &[Tool] {

@@ -8,7 +8,7 @@
 //! | `model` | what all models have in common: operations, calls, outcomes, findings |
 //! | `rlock`, `rw`, `fair`, `semaphore`, `permit`, `latch` | one model for each kind of object |
 //! | `own` | the model of a lock whose scripts a file describes |
-//! | `view` | the keyspace as models read it |
+//! | `view`, `show` | the keyspace as models read it, and as people do |
 
 pub mod binding;
 pub mod fair;
@@ -22,4 +22,5 @@ pub mod rlock;
 pub mod role;
 pub mod rw;
 pub mod semaphore;
+pub mod show;
 pub mod view;

@@ -130,6 +130,8 @@ impl Reply<'_> {
                     None => Reply::Nil,
                 }
             }
+            // RESP3's null.
+            b'_' => Reply::Nil,
             _ => Reply::Array(tail),
         }
     }
@@ -149,6 +151,18 @@ impl Reply<'_> {
 
     pub fn is_error(self) -> bool {
         matches!(self, Reply::Error(_))
+    }
+}
+
+impl<'a> Reply<'a> {
+    /// One element of an array.
+    pub fn element(self, index: usize) -> Reply<'a> {
+        let Reply::Array(mut rest) = self else { return self };
+        for _ in 0..index {
+            let Some(len) = crate::wire::client::value_len(rest) else { return Reply::Nil };
+            rest = &rest[len..];
+        }
+        Reply::parse(rest)
     }
 }
 
@@ -263,6 +277,27 @@ impl<'a> Findings<'a> {
             self.found = Some(Violation { invariant, operation: self.operation, text: text() });
         }
     }
+}
+
+/// Whether a reply tells that the script failed: a refusal in the form of an error does not.
+pub fn is_failure(reply: Reply) -> bool {
+    matches!(reply, Reply::Error(error) if !error.starts_with(b"ERR NON_REENTRANT"))
+}
+
+/// What came of a request is compared with what the model knows. A script that fails breaks a promise of its own.
+pub fn judge(model: &mut dyn Model, call: &Call, outcome: Outcome, view: View, findings: &mut Findings) {
+    match outcome.reply {
+        Reply::Error(error) if is_failure(outcome.reply) => {
+            findings.expect(Invariant::G4, false, || String::from_utf8_lossy(error).into_owned());
+        }
+        _ => model.after(call, outcome, view, findings),
+    }
+}
+
+/// A request that came a second time has to be answered as it was, and to change nothing.
+pub fn expect_same(findings: &mut Findings, first: Reply, second: Reply, is_unchanged: bool) {
+    findings.expect(Invariant::G2, first == second, || format!("first {first}, then {second}"));
+    findings.expect(Invariant::G3, is_unchanged, || "the second execution changed the keyspace".to_owned());
 }
 
 /// A lock object: its operations, and what has to hold after each of them.

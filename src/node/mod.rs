@@ -19,6 +19,7 @@ pub mod slowlog;
 pub mod states;
 pub mod stats;
 
+use crate::check::Checker;
 use crate::control::Shared;
 use crate::rng::Rng;
 use crate::store::{Now, Store};
@@ -99,6 +100,8 @@ pub struct Node {
     pub fail_subcall: Option<(u32, Vec<u8>)>,
     pub skews: skew::Skews,
     pub costs: cost::Costs,
+    /// Promises of locks, while they are checked.
+    pub checker: Option<Box<Checker>>,
     /// Clients that were cut off in the present event because they do not read.
     pub cut_off: Vec<SessionId>,
     /// SIM commands of scripts, to be obeyed when the present event is over.
@@ -149,6 +152,7 @@ impl Node {
             fail_subcall: None,
             skews: Default::default(),
             costs: Default::default(),
+            checker: None,
             cut_off: Vec::new(),
             orders: Vec::new(),
             run_id,

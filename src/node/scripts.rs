@@ -11,6 +11,7 @@ use hashbrown::HashMap;
 
 use super::Node;
 use super::session::{OwnedArgs, SessionId, TimeoutReply, Wait};
+use crate::check;
 use crate::commands::table;
 use crate::error::{self, Error, Outcome};
 use crate::script::{self, LogLevel, Script, Step, Vm};
@@ -198,12 +199,17 @@ impl Node {
         let db = self.sessions.get(id).map_or(0, |session| session.db);
         let mut call = Call { read_only, wrote: false, db };
         let Some(mut vm) = self.scripts.vm.take() else { return };
+        if self.checker.is_some() {
+            self.begin_check(id, script, keys, argv, db);
+        }
+        let start = reply.len();
         let step = vm.start(script, keys, argv, &mut ScriptHost { node: self, id, call: &mut call }, reply);
         let instructions = vm.instructions();
         self.scripts.vm = Some(vm);
         match step {
             Step::Done => {
                 self.count_cost(instructions);
+                self.finish_check(&reply.as_bytes()[start..]);
                 self.leave_script(id, call);
             }
             Step::Suspended => {
@@ -237,6 +243,28 @@ impl Node {
         }
     }
 
+    /// Promises of locks are checked: what is there before the script runs is noted.
+    fn begin_check(&mut self, id: SessionId, script: &Script, keys: &[&[u8]], argv: &[&[u8]], db: usize) {
+        let Some(checker) = &mut self.checker else { return };
+        let start = check::Start {
+            sha: script.digest(),
+            lock: script.lock().map(|lock| (lock.role, script.lock_text())),
+            keys,
+            argv,
+            db,
+            client: id.number,
+            is_sabotaged: self.fail_subcall.is_some(),
+        };
+        checker.begin(&start, &self.store);
+    }
+
+    /// The script has ended with this reply.
+    fn finish_check(&mut self, reply: &[u8]) {
+        if let Some(checker) = &mut self.checker {
+            checker.finish(reply, self.event, self.index, &self.store);
+        }
+    }
+
     /// A SELECT inside the script was the script's own.
     fn leave_script(&mut self, id: SessionId, call: Call) {
         if let Some(session) = self.sessions.get_mut(id) {
@@ -266,10 +294,15 @@ impl Node {
         let now = std::mem::replace(&mut self.store.now, running.started);
         let id = running.client;
         self.executing = Some(id);
+        let start = running.reply.len();
         let mut host = ScriptHost { node: self, id, call: &mut running.script };
         let step = vm.resume(&mut host, &mut running.reply);
         let instructions = vm.instructions();
         self.scripts.vm = Some(vm);
+        if step == Step::Done {
+            self.count_cost(instructions);
+            self.finish_check(&running.reply.as_bytes()[start..]);
+        }
         self.store.now = now;
         self.executing = None;
         match step {
@@ -278,10 +311,7 @@ impl Node {
                 running.busy |= ran_ms >= self.config.busy_reply_threshold_ms;
                 self.scripts.running = Some(running);
             }
-            Step::Done => {
-                self.count_cost(instructions);
-                self.script_ended(running);
-            }
+            Step::Done => self.script_ended(running),
         }
     }
 

@@ -35,6 +35,8 @@ pub struct Script(Arc<Compiled>);
 struct Compiled {
     sha: [u8; 40],
     lock: Option<Recognised>,
+    /// The body of a lock script; of others nothing.
+    lock_text: Box<[u8]>,
     flags: Flags,
     chunk: Loaded,
     /// Which state of the `Vm` the chunk belongs to.
@@ -47,9 +49,19 @@ impl Script {
         std::str::from_utf8(&self.0.sha).unwrap_or_default()
     }
 
+    /// The same as bytes.
+    pub fn digest(&self) -> [u8; 40] {
+        self.0.sha
+    }
+
     /// What it does for a lock, if it is one of the known lock scripts.
     pub fn lock(&self) -> Option<Recognised> {
         self.0.lock
+    }
+
+    /// The body of a lock script; of others nothing.
+    pub fn lock_text(&self) -> &[u8] {
+        &self.0.lock_text
     }
 
     pub fn flags(&self) -> Flags {
@@ -90,9 +102,11 @@ impl Vm {
         let chunk = self.machine.compile(&body[skip..], c"@user_script").map_err(|message| {
             Error::owned([&b"ERR Error compiling script (new function): "[..], &message].concat())
         })?;
+        let lock = recognise(body);
         Ok(Script(Arc::new(Compiled {
             sha: sha1_hex(body),
-            lock: recognise(body),
+            lock,
+            lock_text: if lock.is_some() { body.into() } else { Box::default() },
             flags,
             chunk,
             generation: self.generation,

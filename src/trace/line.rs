@@ -58,6 +58,9 @@ pub struct Header {
     /// Monotonic time in µs at the beginning.
     pub t: u64,
     pub nodes: Vec<NodeHeader>,
+    /// The words of SIM.CHECK ON, if checks are on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checks: Option<Vec<String>>,
 }
 
 /// The format that this release writes and reads.
@@ -165,6 +168,16 @@ pub enum Line {
         e: u64,
         c: Conn,
         b: String,
+    },
+    /// A promise of a lock was found broken: the promise with the operation, the object, its key, who called, what was found.
+    Check {
+        e: u64,
+        n: usize,
+        promise: String,
+        object: String,
+        key: String,
+        owner: String,
+        text: String,
     },
     /// The state of all nodes after an event.
     Dig {

@@ -1,6 +1,7 @@
 //! Writes lines of a trace. This is on the way of every request while a trace is written, so no value is built first.
 
 use super::line::{FORMAT, Header, NodeHeader, clock_name};
+use crate::check::Finding;
 use crate::world::{ConnId, World};
 
 /// Lines that wait for the driver to take them.
@@ -33,6 +34,7 @@ impl Recorder {
             e: world.events(),
             t: world.clock().now().mono_us,
             nodes: world.nodes().iter().map(|node| NodeHeader::of(&node.config)).collect(),
+            checks: world.checks.as_ref().map(|checks| checks.words.clone()),
         };
         let mut recorder = Recorder { buf: Vec::new(), until_digest: DIGEST_EVERY };
         let line = super::Line::Head(header);
@@ -195,6 +197,24 @@ impl Recorder {
         self.conn(conn);
         self.field("b");
         self.string(bytes);
+        self.finish();
+    }
+
+    pub fn finding(&mut self, finding: &Finding) {
+        self.buf.extend_from_slice(b"{\"k\":\"check\",\"e\":");
+        self.number(finding.event);
+        self.field("n");
+        self.number(finding.node as u64);
+        for (name, text) in [
+            ("promise", finding.promise().as_bytes()),
+            ("object", finding.object.as_bytes()),
+            ("key", &finding.key),
+            ("owner", &finding.owner),
+            ("text", finding.violation.text.as_bytes()),
+        ] {
+            self.field(name);
+            self.string(text);
+        }
         self.finish();
     }
 

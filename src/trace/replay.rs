@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 
 use super::line::{Conn, FORMAT, Header, Line, clock_mode, to_bytes};
+use crate::check::Checks;
+use crate::control::words::Words;
 use crate::world::{ConnId, World, WorldOptions};
 
 /// A replay ended early.
@@ -79,7 +81,7 @@ impl Replay {
             }
             recorded.push_back((number, source));
             match line {
-                Line::Out { .. } => report.outputs += 1,
+                Line::Out { .. } | Line::Check { .. } => report.outputs += 1,
                 Line::Dig { .. } => report.digests += 1,
                 Line::Cut { c, .. } => world.expect_cut(c.node, c.number),
                 _ => {
@@ -128,7 +130,7 @@ fn cuts_before_next_input<'a>(
 ) -> impl Iterator<Item = Conn> {
     let outputs = lines.map_while(|(_, _, line)| match line {
         Ok(Line::Cut { c, .. }) => Some(Some(c)),
-        Ok(Line::Out { .. } | Line::Dig { .. }) => Some(None),
+        Ok(Line::Out { .. } | Line::Check { .. } | Line::Dig { .. }) => Some(None),
         _ => None,
     });
     outputs.flatten()
@@ -158,6 +160,10 @@ fn build(header: &Header) -> Result<World, String> {
         nodes,
     });
     world.begin_at(header.e, header.t);
+    if let Some(words) = &header.checks {
+        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+        world.start_checks(Checks::parse(&mut Words::new(&words)).map_err(|error| error.text)?);
+    }
     world.start_trace();
     // The head is compared by what it makes.
     world.take_trace(&mut Vec::new());
@@ -181,7 +187,7 @@ fn apply(world: &mut World, line: &Line) -> Result<(), String> {
         Line::Setup { t, a, .. } | Line::Req { t, a, .. } => {
             (t, a.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?)
         }
-        Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Dig { .. } => {
+        Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {
             return Err("not expected here".to_owned());
         }
     };
@@ -219,7 +225,7 @@ fn apply(world: &mut World, line: &Line) -> Result<(), String> {
         Line::Await { el, .. } => world.awaited(*el),
         Line::Mark { text, .. } => world.mark(&to_bytes(text)?),
         Line::End { .. } => world.end_trace(),
-        Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Dig { .. } => {}
+        Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {}
     }
     world.drain();
     Ok(())

@@ -74,6 +74,10 @@ impl Story {
                     );
                 }
                 Line::Mark { e, t, text } => tell(e, Some(t), None, Happening::Remark, text),
+                Line::Check { e, promise, key, text, .. } => {
+                    let found = String::from_utf8_lossy(&to_bytes(&text)?).into_owned();
+                    tell(e, None, None, Happening::Remark, format!("{promise} broken, {key}: {found}"));
+                }
                 Line::End { e, t } => tell(e, Some(t), None, Happening::Remark, "end".to_owned()),
                 Line::Req { e, t, c, a, .. } => {
                     let words = a.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;

@@ -15,6 +15,7 @@ use std::rc::Rc;
 
 use sha1::{Digest, Sha1};
 
+use crate::check::{Checks, Finding, MAX_FINDINGS};
 use crate::control::orders::run::Register;
 use crate::control::orders::trace::TraceFile;
 use crate::control::orders::{Answer, Order, Scene, is_order};
@@ -70,6 +71,9 @@ pub struct World {
     pub(crate) registers: BTreeMap<Vec<u8>, Register>,
     /// SIM.CLOCK JUMP ... COMMAND: what the driver is to do to its command's clock, in ms.
     pub(crate) command_jump_ms: Option<i64>,
+    /// What SIM.CHECK looks for, and what it has found.
+    pub(crate) checks: Option<Checks>,
+    pub(crate) findings: Vec<Finding>,
     recorder: Option<Box<Recorder>>,
     /// What the driver is to do about the file of the trace.
     pub(crate) trace_file: Option<TraceFile>,
@@ -97,6 +101,8 @@ impl World {
             snapshots: BTreeMap::new(),
             registers: BTreeMap::new(),
             command_jump_ms: None,
+            checks: None,
+            findings: Vec::new(),
             recorder: None,
             trace_file: None,
             sessions: Vec::new(),
@@ -138,8 +144,29 @@ impl World {
         if !self.control.borrow().awaits.is_empty() {
             self.answer_awaits();
         }
+        if self.checks.is_some() {
+            self.take_findings(node);
+        }
         if self.recorder.is_some() {
             self.record_outputs();
+        }
+    }
+
+    /// What the checks of a node have found is kept, logged and written down.
+    fn take_findings(&mut self, node: usize) {
+        let Some(checker) = &mut self.nodes[node].checker else { return };
+        for finding in checker.take_findings() {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.finding(&finding);
+            }
+            let (key, owner) = (finding.key.escape_ascii(), finding.owner.escape_ascii());
+            tracing::warn!(
+                event = finding.event, node, object = finding.object, %key, %owner,
+                promise = finding.promise(), "a promise is broken: {}", finding.violation.text
+            );
+            if self.findings.len() < MAX_FINDINGS {
+                self.findings.push(finding);
+            }
         }
     }
 

@@ -49,21 +49,25 @@ impl World {
         self.recorder = Some(recorder);
     }
 
-    /// Begins a trace. What random choices come from begins anew, and scripts have to be loaded again, so that a
+    /// Begins a trace. What random choices come from begins anew, checks too, and scripts have to be loaded again, so that a
     /// replay can begin the same way; clients that are connected are introduced.
     pub fn start_trace(&mut self) {
         self.reseed(self.seed);
+        self.reset_checks();
         self.nodes.iter_mut().for_each(|node| node.scripts.flush());
         self.recorder = None;
         let mut recorder = Box::new(Recorder::new(self));
-        let when = self.when();
         for index in 0..self.nodes.len() {
             let all: Vec<SessionId> = self.nodes[index].sessions.iter().map(|session| session.id).collect();
             for id in all {
                 let conn = ConnId { node: index, session: id };
+                // To the replay it is an event that they connect.
+                let opened = self.when();
+                self.events += 1;
+                let when = self.when();
                 if let Some(session) = self.nodes[index].sessions.get_mut(id) {
                     session.traced = session.out.len();
-                    recorder.open(when, conn, session.is_control, &session.addr, &session.laddr);
+                    recorder.open(opened, conn, session.is_control, &session.addr, &session.laddr);
                     for words in introduction(session) {
                         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
                         recorder.request("setup", when, conn, &words, None);

@@ -1,5 +1,6 @@
 //! The SIM.* commands: one file for each, with its words, its parts and what it does.
 
+pub mod check;
 pub mod clock;
 pub mod cost;
 pub mod fault;
@@ -13,6 +14,7 @@ use super::words::{SimError, Words, quoted, state, syntax, unknown};
 use crate::wire::Reply;
 use crate::world::{ConnId, World};
 
+pub use check::CheckOrder;
 pub use clock::ClockOrder;
 pub use cost::CostOrder;
 pub use fault::FaultOrder;
@@ -25,6 +27,7 @@ pub use trace::TraceOrder;
 /// A SIM.* command that was understood.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Order {
+    Check(CheckOrder),
     Clock(ClockOrder),
     Cost(CostOrder),
     Fault(FaultOrder),
@@ -106,6 +109,7 @@ pub struct Scene {
 }
 
 const ROWS: &[Row] = &[
+    Row { name: "CHECK", usage: check::USAGE, parse: |words, _| Ok(Order::Check(CheckOrder::parse(words)?)) },
     Row { name: "CLOCK", usage: clock::USAGE, parse: |words, _| Ok(Order::Clock(ClockOrder::parse(words)?)) },
     Row { name: "COST", usage: cost::USAGE, parse: |words, _| Ok(Order::Cost(CostOrder::parse(words)?)) },
     Row {
@@ -156,6 +160,7 @@ impl World {
     /// Does what a test asks for, between two events. `from`: the connection that asks, if one does.
     pub fn obey(&mut self, order: Order, from: Option<ConnId>) -> Result<Answer, SimError> {
         match order {
+            Order::Check(order) => self.obey_check(order),
             Order::Clock(order) => self.obey_clock(order),
             Order::Cost(order) => self.obey_cost(order),
             Order::Fault(order) => self.obey_fault(order),

@@ -1,0 +1,102 @@
+//! Runs each fuzz target on its corpus, and on inputs that grow out of it: the same ones each time.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use redlatch::byte_fuzz::{TARGETS, run};
+use redlatch::rng::Rng;
+
+/// Inputs for each target.
+const INPUTS: usize = 2_000;
+
+const MAX_LEN: usize = 512;
+
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
+    let mut files: Vec<_> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+}
+
+/// Changes an input a little: bytes are changed, taken away, doubled, or come from another.
+fn mutate(rng: &mut Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = corpus[rng.below(corpus.len())].clone();
+    for _ in 0..1 + rng.below(6) {
+        let at = rng.below(bytes.len() + 1);
+        let len = rng.below(bytes.len() - at + 1).min(16);
+        match rng.below(6) {
+            0 => drop(bytes.drain(at..at + len)),
+            1 => {
+                let piece = bytes[at..at + len].to_vec();
+                drop(bytes.splice(at..at, piece));
+            }
+            2 => {
+                let other = &corpus[rng.below(corpus.len())];
+                let from = rng.below(other.len() + 1);
+                drop(bytes.splice(at..at + len, other[from..].iter().copied()));
+            }
+            3 => bytes.insert(at, rng.next_u64() as u8),
+            _ if at < bytes.len() => {
+                bytes[at] = match rng.below(3) {
+                    0 => bytes[at] ^ 1 << rng.below(8),
+                    1 => [0, 1, 0x7f, 0x80, 0xff, b'\n', b'0'][rng.below(7)],
+                    _ => rng.next_u64() as u8,
+                };
+            }
+            _ => {}
+        }
+    }
+    bytes.truncate(MAX_LEN);
+    bytes
+}
+
+fn fuzz(name: &str) {
+    let mut inputs = corpus(name);
+    assert!(!inputs.is_empty(), "{name} has no corpus");
+    let mut rng = Rng::new(7);
+    for index in 0..INPUTS {
+        let input = match inputs.get(index) {
+            Some(input) if index < inputs.len() => input.clone(),
+            _ => mutate(&mut rng, &inputs),
+        };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| run(name, &input))) {
+            eprintln!("{name}, input {index}: {}", input.escape_ascii());
+            std::panic::resume_unwind(panic);
+        }
+        // What comes later grows out of some of what went well.
+        if index % 16 == 0 && inputs.len() < 64 && index >= inputs.len() {
+            inputs.push(input);
+        }
+    }
+}
+
+macro_rules! targets {
+    ($($name:ident $target:literal)*) => {
+        $(#[test]
+        fn $name() {
+            fuzz($target);
+        })*
+
+        #[test]
+        fn every_target_is_run_here_and_by_the_fuzzer() {
+            let here = [$($target),*];
+            let binary = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fuzz/targets/{name}.rs")).exists();
+            assert!(TARGETS.iter().all(|target| here.contains(&target.name) && binary(target.name)));
+        }
+    };
+}
+
+targets! {
+    requests "request"
+    globs "glob"
+    structs "struct"
+    message_packs "cmsgpack"
+    json "cjson"
+    scripts "lua"
+    timers "wheel"
+    command_sequences "commands"
+    lock_schedules "schedule"
+}
