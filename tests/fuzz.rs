@@ -7,10 +7,14 @@ mod jars;
 
 use std::time::Duration;
 
+use redlatch::fuzz::runner::Runner;
 use redlatch::fuzz::{self, Finding, Options, schedule};
-use redlatch::locks::invariant::Rules;
+use redlatch::locks::invariant::{Invariant, Rules};
 use redlatch::locks::kit::Kit;
 use redlatch::locks::model::Wanted;
+use redlatch::locks::multi::MultiLock;
+use redlatch::rng::Rng;
+use redlatch::version::Version;
 
 /// What is known of a bug.
 struct Bug {
@@ -75,6 +79,14 @@ const BUGS: &[Bug] = &[
     fixed("#4086", "permit", "P3@release", ["3.16.8", "3.17.0"], 4),
     fixed("#6343", "permit", "P4@release_all", ["3.40.2", "3.41.0"], 4),
     fixed("643d63b13", "permit", "P6@set", ["3.21.0", "3.23.5"], 2),
+    fixed("#1098", "rw", "G6@read.acquire", ["3.5.4", "3.5.5"], 1),
+    fixed("#4400", "rw", "V1@read.is_locked", ["3.23.5", "3.24.1"], 3),
+    fixed("725d181c8", "rw", "G4@read.renew", ["3.45.0", "4.3.1"], 3),
+    fixed("93d4c8ee2", "fair", "M3@force_unlock", ["2.5.1", "2.6.0"], 7),
+    fixed("windows, not intervals", "rate", "L1@acquire", ["3.13.2", "3.13.3"], 6),
+    fixed("two formats of a grant", "rate", "G4@available", ["3.13.3", "3.13.4"], 4),
+    fixed("grants that look alike", "rate", "L2@acquire", ["3.16.2", "3.16.8"], 6),
+    fixed("#5098", "rate", "L2@set", ["3.21.0", "3.23.5"], 3),
     open("read unlock forgets the write lease", "rw", "M2@read.unlock", 4, Rules::AsDocumented),
     open("write unlock forgets read leases", "rw", "M2@write.unlock", 4, Rules::AsDocumented),
     open("write unlock leaves readers asleep", "rw", "RW3@write.unlock", 4, Rules::AsDocumented),
@@ -86,6 +98,24 @@ const BUGS: &[Bug] = &[
     open("an acquire that is sent again takes two permits", "permit", "G3@acquire", 3, Rules::AsDocumented),
     open("a count down that is sent again counts twice", "latch", "G3@count_down", 3, Rules::AsDocumented),
     open("a release that is sent again counts twice", "semaphore", "G3@release", 2, Rules::AsDocumented),
+    open("an acquire that is sent again leaves a permit lost", "rate", "G3@acquire", 3, Rules::AsDocumented),
+    open("permits that are given back are counted twice", "rate", "L2@release", 3, Rules::AsDocumented),
+    open("a limiter without grants fails", "rate", "G4@acquire", 4, Rules::AsDocumented),
+    open("an old rate is kept", "rate", "L1@acquire", 5, Rules::AsDocumented),
+    open("a permit that is named twice", "permit", "P7@release_all", 3, Rules::AsDocumented),
+    open("a free member cannot be forced", "faster", "G4@force_unlock", 1, Rules::AsDocumented),
+    open("the first member is not looked at", "faster", "V1@is_held", 2, Rules::AsDocumented),
+    open("everybody is told nothing", "faster", "P6@unlock", 3, Rules::AsDocumented),
+    open("an unlock that fails unlocks", "faster", "U1@unlock", 2, Rules::AsDocumented),
+    open("holds outlive their lease", "faster", "A1@acquire", 3, Rules::AsDocumented),
+    open("an acquire that is sent again counts twice", "rlock", "G3@acquire", 2, Rules::Strict),
+    open("a token comes again", "fenced", "K1@acquire", 5, Rules::Strict),
+    open("an owner gets two tokens", "fenced", "K2@acquire", 2, Rules::Strict),
+    open("a reader's ended hold is unlocked", "rw", "U1@read.unlock", 4, Rules::Strict),
+    open("an ended write lease refuses readers", "rw", "A2@read.acquire", 5, Rules::Strict),
+    open("the first leases end before the last begins", "multi", "R1@extend", 8, Rules::Strict),
+    open("two owners of all nodes", "multi", "M1@extend", 14, Rules::Strict),
+    open("two owners of a majority", "redlock", "M1@extend", 12, Rules::Strict),
     open("waiters are told a negative number", "semaphore", "Q3@add", 1, Rules::AsDocumented),
 ];
 
@@ -147,7 +177,8 @@ fn known_bugs_are_found_where_they_are() {
 #[test]
 fn sound_scripts_are_left_alone() {
     let mut options = Options { runs: Some(5_000), ..Options::default() };
-    options.objects = ["rlock", "spin", "fenced", "nonreentrant"].map(str::to_owned).to_vec();
+    options.objects =
+        ["rlock", "spin", "fenced", "nonreentrant", "multi", "redlock"].map(str::to_owned).to_vec();
     for report in fuzz::run(&kit("4.7.0"), &options).unwrap() {
         let found = report.findings.iter().map(|finding| fuzz::report::text(finding, "4.7.0"));
         assert!(report.findings.is_empty(), "{}", found.collect::<String>());
@@ -160,6 +191,25 @@ fn sound_scripts_are_left_alone() {
             assert!(search(release, &options).0.is_none(), "{release} {object}");
         }
     }
+}
+
+/// The model of several nodes is able to fail: one node of three is no majority.
+#[test]
+fn too_few_nodes_are_no_lock() {
+    let mut runner = Runner::new(&kit("4.7.0"), Box::new(MultiLock::of(1)), Version::V7_4);
+    let wanted = Wanted::one(Invariant::M1, "extend");
+    let mut steps = Vec::new();
+    let found = (0..2_000).any(|seed| {
+        schedule::random(&mut Rng::new(seed), runner.operations(), 3, false, &mut steps);
+        runner.run(&steps, Rules::AsDocumented, &wanted, None).is_some()
+    });
+    assert!(found);
+}
+
+#[test]
+fn everything_of_the_newest_release_is_run() {
+    let kit = kit("4.7.0");
+    assert!(kit.left_out().is_empty(), "{}", kit.left_out().join("\n"));
 }
 
 #[test]
@@ -189,16 +239,20 @@ fn small_schedules_are_tried_without_exception() {
 
 #[test]
 fn locks_of_ones_own_are_tried_too() {
-    let search = |description: &str| {
+    let search = |description: &str, runs: u64| {
         let kit = Kit::of_own(description).unwrap();
-        let options = Options { runs: Some(5_000), ..Options::default() };
+        let options = Options { runs: Some(runs), ..Options::default() };
         fuzz::run(&kit, &options).unwrap().remove(0).findings
     };
-    let sound = search(include_str!("../docs/locks/set-nx.toml"));
+    let sound = search(include_str!("../docs/locks/set-nx.toml"), 5_000);
     assert!(sound.is_empty(), "{}", fuzz::report::text(&sound[0], ""));
-    let broken = search(include_str!("../docs/locks/broken.toml"));
+    let broken = search(include_str!("../docs/locks/broken.toml"), 5_000);
     let found: Vec<&str> = broken.iter().map(|finding| finding.violation.invariant.id()).collect();
     assert!(found.contains(&"U1") && found.contains(&"M1"), "{found:?}");
     assert!(broken.iter().all(|finding| finding.steps.len() <= 4));
     assert!(Kit::of_own("[acquire]").is_err());
+    let slow = include_str!("../docs/locks/set-nx.toml")
+        .replace("script = \"", "script = \"for i = 1, 200000 do end ");
+    let found: Vec<&str> = search(&slow, 3).iter().map(|finding| finding.violation.invariant.id()).collect();
+    assert_eq!(found, ["G1", "G1"]);
 }

@@ -305,7 +305,9 @@ impl Shadow {
             self.candidates.retain(fits);
             return Ok(());
         }
-        let all = objects(kit).into_iter().map(|(object, model)| Candidate { object, model });
+        // A node sees but a part of a lock that several make up.
+        let single = objects(kit).into_iter().filter(|(_, model)| model.nodes() == 1);
+        let all = single.map(|(object, model)| Candidate { object, model });
         let new: Vec<Candidate> = all.filter(fits).collect();
         if new.is_empty() {
             return Err("no promise is known");

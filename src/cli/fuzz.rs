@@ -1,5 +1,6 @@
 //! `redlatch fuzz`: broken promises of lock scripts, with the shortest schedule that shows each.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,6 +13,13 @@ use crate::fuzz::{self, Options, compare, report};
 use crate::locks::invariant::{Invariant, Rules};
 use crate::locks::kit::Kit;
 use crate::locks::model::{Violation, Wanted};
+
+/// Prints. Who reads may have gone before the end.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        let _ = write!(std::io::stdout(), $($text)*);
+    }};
+}
 
 /// Looks for broken promises in the lock scripts of a Redisson release.
 ///
@@ -46,7 +54,8 @@ struct Cli {
     #[arg(long, value_name = "JAR", requires = "old")]
     new: Option<PathBuf>,
 
-    /// An object: rlock, rw, fair, spin, fenced, nonreentrant, semaphore, permit, latch. By default all.
+    /// An object: rlock, rw, fair, fair-nonreentrant, spin, fenced, nonreentrant, semaphore, permit, latch, rate, faster, multi, redlock. By
+    /// default all.
     #[arg(long, value_name = "NAME")]
     object: Vec<String>,
 
@@ -148,7 +157,7 @@ fn merge(paths: &[String]) -> Result<(), String> {
         serde_json::from_slice(&bytes).map_err(|error| format!("{path}: {error}"))
     };
     let documents: Vec<serde_json::Value> = paths.iter().map(read).collect::<Result<_, String>>()?;
-    println!("{:#}", report::merge(documents));
+    say!("{:#}\n", report::merge(documents));
     Ok(())
 }
 
@@ -183,7 +192,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
 fn run(cli: &Cli) -> Result<bool, String> {
     if cli.list {
         for invariant in Invariant::ALL {
-            println!("{:4} {}", invariant.id(), invariant.text());
+            say!("{:4} {}\n", invariant.id(), invariant.text());
         }
         return Ok(false);
     }
@@ -209,8 +218,8 @@ fn run(cli: &Cli) -> Result<bool, String> {
     if let (Some(old), Some(new)) = (&cli.old, &cli.new) {
         let differences = compare::compare(&kit(old)?, &kit(new)?, &options);
         let (old, new) = (old.display().to_string(), new.display().to_string());
-        differences.iter().for_each(|difference| println!("{}", report::difference(difference, &old, &new)));
-        println!("{} objects differ", differences.len());
+        differences.iter().for_each(|difference| say!("{}\n", report::difference(difference, &old, &new)));
+        say!("{} objects differ\n", differences.len());
         return Ok(!differences.is_empty());
     }
     let (kit, source) = match (&cli.jar, &cli.scripts) {
@@ -227,23 +236,23 @@ fn run(cli: &Cli) -> Result<bool, String> {
         Format::Text => {
             for report in &reports {
                 for finding in &report.findings {
-                    print!("{}", report::text(finding, &source));
+                    say!("{}", report::text(finding, &source));
                     if let Some(real) = &mut real {
-                        println!("  {}", compared(real, &finding.lines)?);
+                        say!("  {}\n", compared(real, &finding.lines)?);
                     }
                     if cli.emit_test {
-                        println!("\n{}", report::test(finding));
+                        say!("\n{}\n", report::test(finding));
                     }
-                    println!();
+                    say!("\n");
                 }
             }
             for report in &reports {
-                print!("{}", report::coverage(report));
+                say!("{}", report::coverage(report));
             }
-            kit.left_out.iter().for_each(|why| println!("not run: {why}"));
+            kit.left_out().iter().for_each(|why| say!("not run: {why}\n"));
         }
-        Format::Json => print!("{}", report::json(&reports, &source)),
-        Format::Junit => print!("{}", report::junit(&reports, &source)),
+        Format::Json => say!("{}", report::json(&reports, &source)),
+        Format::Junit => say!("{}", report::junit(&reports, &source)),
     }
     Ok(reports.iter().any(|report| !report.findings.is_empty()))
 }
@@ -281,13 +290,13 @@ fn replay(kit: &Kit, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted) -> Re
         fuzz::runner_for(kit, object).ok_or_else(|| format!("no object '{object}' in this release"))?;
     let mut lines = Vec::new();
     let broken = runner.run(&steps, rules, wanted, Some(&mut lines));
-    print!("{}", report::table(&lines));
+    say!("{}", report::table(&lines));
     if let Some(address) = &cli.against {
-        println!("  {}", compared(&mut Real::connect(address)?, &lines)?);
+        say!("  {}\n", compared(&mut Real::connect(address)?, &lines)?);
     }
     if let Some((_, Violation { invariant, operation, text })) = &broken {
-        println!(
-            "\n{object}: {} broken at {operation}: {text}\n  promised: {}",
+        say!(
+            "\n{object}: {} broken at {operation}: {text}\n  promised: {}\n",
             invariant.id(),
             invariant.text()
         );

@@ -14,9 +14,11 @@ const SLICES: usize = 100;
 
 pub struct Bench {
     world: World,
-    client: ConnId,
-    /// Hears everything that is published.
-    listener: ConnId,
+    nodes: Vec<Lines>,
+    /// The node that was spoken to last.
+    node: usize,
+    /// Scripts that did not run in one go.
+    interrupted: u64,
     reply: Vec<u8>,
     /// Bytes that the listener got.
     pushed: Vec<u8>,
@@ -25,11 +27,27 @@ pub struct Bench {
     record: Option<Vec<Exchange>>,
 }
 
+/// The connections to a node.
+#[derive(Clone, Copy)]
+struct Lines {
+    client: ConnId,
+    /// Hears everything that is published.
+    listener: ConnId,
+}
+
 /// A command and its reply. A script goes with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
+    pub node: usize,
     pub argv: Vec<Vec<u8>>,
     pub reply: Vec<u8>,
+}
+
+impl Exchange {
+    /// The command.
+    pub fn words(&self) -> Vec<&[u8]> {
+        self.argv.iter().map(Vec::as_slice).collect()
+    }
 }
 
 /// A script on the server.
@@ -41,21 +59,27 @@ pub struct Loaded {
 }
 
 impl Bench {
-    pub fn new(version: Version) -> Bench {
+    pub fn new(version: Version, nodes: usize) -> Bench {
         let mut world = World::new(WorldOptions {
             seed: 0,
             clock: ClockMode::Manual,
             wall_start_ms: 1_700_000_000_000,
-            nodes: vec![Config::new(version)],
+            nodes: (0..nodes).map(|_| Config::new(version)).collect(),
         });
-        let client = world.open(0, "127.0.0.1:50001".to_owned(), "127.0.0.1:6379".to_owned());
-        let listener = world.open(0, "127.0.0.1:50002".to_owned(), "127.0.0.1:6379".to_owned());
-        world.request(listener, &[b"PSUBSCRIBE", b"*"]);
-        world.take_output(listener, &mut Vec::new());
+        let mut open = |node| {
+            let server = "127.0.0.1:6379".to_owned();
+            let client = world.open(node, "127.0.0.1:50001".to_owned(), server.clone());
+            let listener = world.open(node, "127.0.0.1:50002".to_owned(), server);
+            world.request(listener, &[b"PSUBSCRIBE", b"*"]);
+            world.take_output(listener, &mut Vec::new());
+            Lines { client, listener }
+        };
+        let nodes = (0..nodes).map(&mut open).collect();
         Bench {
             world,
-            client,
-            listener,
+            nodes,
+            node: 0,
+            interrupted: 0,
             reply: Vec::new(),
             pushed: Vec::new(),
             messages: Vec::new(),
@@ -67,8 +91,43 @@ impl Bench {
         self.world.clock().now().wall_ms()
     }
 
+    /// The node that was spoken to last.
     pub fn view(&self) -> View<'_> {
-        View::new(&self.world.nodes()[0].store, self.world.clock().now())
+        View::of_node(self.world.nodes(), self.node, self.world.clock().now())
+    }
+
+    /// Whom the next request goes to.
+    pub fn speak_to(&mut self, node: usize) {
+        self.node = node;
+    }
+
+    /// Empties all nodes and sets their clocks right.
+    pub fn reset(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.node = node;
+            self.command(&[b"FLUSHALL"]);
+            self.jump(-self.world.nodes()[node].wall_jump_ms);
+        }
+        self.node = 0;
+    }
+
+    /// The clock of the node jumps.
+    pub fn jump(&mut self, ms: i64) {
+        if ms != 0 {
+            let (ms, node) = (ms.to_string(), self.node.to_string());
+            self.command(&[b"SIM.CLOCK", b"JUMP", ms.as_bytes(), b"NODE", node.as_bytes()]);
+        }
+    }
+
+    /// Scripts that did not run in one go, but were interrupted for being long.
+    pub fn interrupted(&self) -> u64 {
+        self.interrupted
+    }
+
+    /// Nothing was sent, and nothing came.
+    pub fn keep_silent(&mut self) {
+        self.reply.clear();
+        self.messages.clear();
     }
 
     pub fn advance(&mut self, ms: u64) {
@@ -80,7 +139,7 @@ impl Bench {
         self.request(argv);
         if let Some(record) = &mut self.record {
             let argv = argv.iter().map(|arg| arg.to_vec()).collect();
-            record.push(Exchange { argv, reply: self.reply.clone() });
+            record.push(Exchange { node: self.node, argv, reply: self.reply.clone() });
         }
         Reply::parse(&self.reply)
     }
@@ -108,7 +167,7 @@ impl Bench {
             argv[0] = b"EVAL";
             argv[1] = script.text.as_bytes();
             let argv = argv.iter().map(|arg| arg.to_vec()).collect();
-            record.push(Exchange { argv, reply: self.reply.clone() });
+            record.push(Exchange { node: self.node, argv, reply: self.reply.clone() });
         }
     }
 
@@ -123,17 +182,32 @@ impl Bench {
     }
 
     fn request(&mut self, argv: &[&[u8]]) {
-        self.world.request(self.client, argv);
-        let mut slices = 0;
-        while self.world.run_slice(0) && slices < SLICES {
-            slices += 1;
+        let Lines { client, listener } = self.nodes[self.node];
+        self.world.request(client, argv);
+        if self.world.is_running_script(self.node) {
+            self.go_on();
         }
         self.reply.clear();
-        self.world.take_output(self.client, &mut self.reply);
+        self.world.take_output(client, &mut self.reply);
         self.messages.clear();
         self.pushed.clear();
-        self.world.take_output(self.listener, &mut self.pushed);
+        self.world.take_output(listener, &mut self.pushed);
         parse_messages(&self.pushed, &mut self.messages);
+    }
+
+    /// A script did not come to its end in one go.
+    fn go_on(&mut self) {
+        self.interrupted += 1;
+        let mut slices = 0;
+        while self.world.run_slice(self.node) {
+            slices += 1;
+            if slices == SLICES {
+                let server = "127.0.0.1:6379".to_owned();
+                let other = self.world.open(self.node, "127.0.0.1:50003".to_owned(), server);
+                self.world.request(other, &[b"SCRIPT", b"KILL"]);
+                self.world.close(other);
+            }
+        }
     }
 
     pub fn reply(&self) -> Reply<'_> {

@@ -47,7 +47,7 @@ fn compare_object(
             return None;
         }
         let mut rng = Rng::new(options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        schedule::random(&mut rng, both.len(), options.owners, options.faults, &mut steps);
+        schedule::random(&mut rng, old.operations(), options.owners, options.faults, &mut steps);
         // What one of them does not have at all is no difference in what it does.
         steps.retain(|step| step.operation().is_none_or(|operation| both[operation]));
         if first_difference(&mut old, &mut new, &steps, options).is_some() {

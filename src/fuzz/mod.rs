@@ -202,7 +202,7 @@ impl<'a> Search<'a> {
 
     fn random(&mut self) {
         let mut steps = Vec::new();
-        let operations = self.runner.operations().len();
+        let operations = self.runner.operations();
         let (shard, shards) = self.options.shard;
         for n in 0u64.. {
             if self.is_over(n) {

@@ -1,7 +1,7 @@
 //! The same schedule on a real server.
 //!
 //! A real server's clock cannot be moved, so time goes on by taking it from the life of every key. What the script itself takes
-//! is left over: numbers may differ by [`SLACK_MS`].
+//! is left over: numbers may differ by [`SLACK_MS`]. Several nodes are several databases there.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -18,6 +18,9 @@ const SLACK_MS: i64 = 500;
 /// A connection to a real server.
 pub struct Real {
     stream: TcpStream,
+    /// The node that was spoken to last, and how many there are.
+    node: usize,
+    nodes: usize,
     buffer: Vec<u8>,
 }
 
@@ -27,7 +30,7 @@ impl Real {
         let failed = |error: std::io::Error| format!("{address}: {error}");
         let stream = TcpStream::connect(address).map_err(failed)?;
         stream.set_read_timeout(Some(Duration::from_secs(5))).map_err(failed)?;
-        let mut real = Real { stream, buffer: Vec::new() };
+        let mut real = Real { stream, node: 0, nodes: 1, buffer: Vec::new() };
         match Reply::parse(&real.call(&[b"DBSIZE"])?) {
             Reply::Int(0) => Ok(real),
             Reply::Int(_) => Err(format!("{address} holds keys, and a schedule flushes them")),
@@ -57,14 +60,23 @@ impl Real {
     }
 
     fn compare_lines(&mut self, lines: &[Line]) -> Result<Option<String>, String> {
+        let all = lines.iter().flat_map(|line| &line.exchanges).map(|exchange| exchange.node + 1);
+        self.nodes = all.max().unwrap_or(1);
         self.call(&[b"FLUSHALL"])?;
         for line in lines {
             if line.advanced_ms > 0 {
-                self.advance(line)?;
+                for node in 0..self.nodes {
+                    self.age(node, line.advanced_ms as i64, line)?;
+                }
             }
             for exchange in &line.exchanges {
-                let argv: Vec<&[u8]> = exchange.argv.iter().map(Vec::as_slice).collect();
-                let theirs = self.call(&argv)?;
+                self.select(exchange.node)?;
+                if let [b"SIM.CLOCK", b"JUMP", ms, ..] = exchange.words()[..] {
+                    let ms = crate::num::parse_i64(ms).unwrap_or(0);
+                    self.age(exchange.node, ms, line)?;
+                    continue;
+                }
+                let theirs = self.call(&exchange.words())?;
                 let (ours, theirs) = (Reply::parse(&exchange.reply), Reply::parse(&theirs));
                 if !is_like(ours, theirs) {
                     return Ok(Some(format!(
@@ -78,15 +90,26 @@ impl Real {
         Ok(None)
     }
 
-    /// Takes the time that went by from the life of every key. Which keys have ended with it is what the run says: a real
+    /// What comes goes to a node.
+    fn select(&mut self, node: usize) -> Result<(), String> {
+        if self.node != node {
+            self.node = node;
+            self.call(&[b"SELECT", node.to_string().as_bytes()])?;
+        }
+        Ok(())
+    }
+
+    /// Takes the time that went by at a node from the life of every key. Which keys have ended with it is what the run says: a real
     /// server is too slow for a matter of one millisecond.
-    fn advance(&mut self, line: &Line) -> Result<(), String> {
+    fn age(&mut self, node: usize, ms: i64, line: &Line) -> Result<(), String> {
+        self.select(node)?;
         let keys = self.call(&[b"KEYS", b"*"])?;
         for key in elements(&keys) {
             let Reply::Text(key) = Reply::parse(key) else { continue };
             let Reply::Int(left_ms @ 0..) = Reply::parse(&self.call(&[b"PTTL", key])?) else { continue };
-            let left_ms = left_ms - line.advanced_ms as i64;
-            let name = format!("{} = ", shorten(key));
+            let left_ms = left_ms - ms;
+            let place = if self.nodes > 1 { format!("node {node}: ") } else { String::new() };
+            let name = format!("{place}{} = ", shorten(key));
             let lives = line.keys.iter().any(|key| key.starts_with(&name));
             if lives || left_ms > 0 {
                 self.call(&[b"PEXPIRE", key, left_ms.max(100).to_string().as_bytes()])?;

@@ -164,7 +164,14 @@ pub fn test(finding: &Finding) -> String {
         .replace('.', "_");
     let mut out =
         format!("/// {}: {}.\n#[test]\nfn {name}() {{\n", violation.invariant.text(), violation.text);
-    out.push_str("    let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());\n    let client = sim.connect(0);\n");
+    let exchanges = || lines.iter().flat_map(|line| &line.exchanges);
+    let nodes = exchanges().map(|exchange| exchange.node + 1).max().unwrap_or(1);
+    let _ =
+        writeln!(out, "    let options = redlatch::SimOptions {{ nodes: {nodes}, ..Default::default() }};");
+    out.push_str("    let mut sim = redlatch::Sim::new(options);\n");
+    for node in 0..nodes {
+        let _ = writeln!(out, "    let node_{node} = sim.connect({node});");
+    }
     for line in lines {
         if line.advanced_ms > 0 {
             let _ = writeln!(out, "    sim.advance({});", line.advanced_ms);
@@ -174,7 +181,12 @@ pub fn test(finding: &Finding) -> String {
             let words: Vec<String> =
                 exchange.argv.iter().map(|word| format!("{:?}", String::from_utf8_lossy(word))).collect();
             let reply = exchange.reply.escape_ascii();
-            let _ = writeln!(out, "    assert_eq!(sim.call(client, &[{}]), b\"{reply}\");", words.join(", "));
+            let _ = writeln!(
+                out,
+                "    assert_eq!(sim.call(node_{}, &[{}]), b\"{reply}\");",
+                exchange.node,
+                words.join(", ")
+            );
         }
     }
     out.push_str("}\n");

@@ -74,6 +74,8 @@ pub struct Runner {
     model: Box<dyn Model>,
     scripts: Vec<Option<(Loaded, Vec<crate::locks::binding::Slot>, bool)>>,
     sent: [Sent; OWNERS],
+    /// How many scripts had been interrupted.
+    interrupted: u64,
     skew_ms: [i64; OWNERS],
     args: Args,
     requests: u64,
@@ -85,7 +87,7 @@ pub struct Runner {
 
 impl Runner {
     pub fn new(kit: &Kit, model: Box<dyn Model>, version: Version) -> Runner {
-        let mut bench = Bench::new(version);
+        let mut bench = Bench::new(version, model.nodes());
         let mut scripts = Vec::new();
         for operation in model.operations() {
             scripts.push(kit.find(operation.sends).map(|tool| {
@@ -99,6 +101,7 @@ impl Runner {
             model,
             scripts,
             sent: Default::default(),
+            interrupted: 0,
             skew_ms: [0; OWNERS],
             args: Args::default(),
             requests: 0,
@@ -130,7 +133,7 @@ impl Runner {
         if trace.is_some() {
             self.bench.record();
         }
-        self.bench.command(&[b"FLUSHALL"]);
+        self.bench.reset();
         self.model.reset();
         self.skew_ms = [0; OWNERS];
         self.requests = 0;
@@ -190,8 +193,7 @@ impl Runner {
         choice: u8,
         findings: &mut Findings,
     ) -> Option<(String, String)> {
-        let row = self.model.operations().get(operation)?;
-        if !self.can(operation) {
+        if operation >= self.model.operations().len() || !self.can(operation) {
             return None;
         }
         let mut call = Call {
@@ -207,14 +209,23 @@ impl Runner {
         if !self.model.ask(&mut call, choice) {
             return None;
         }
+        let row = &self.model.operations()[call.operation];
         self.requests += 1;
         self.permits = self.permits.max(call.permit + call.count.max(0) as u64);
+        self.bench.speak_to(call.node);
         self.model.before(&call, self.bench.view());
-        self.send(&call);
+        match call.fate {
+            Fate::Lost => self.bench.keep_silent(),
+            _ => self.send(&call),
+        }
         findings.operation = row.name;
         let sent = &mut self.sent[owner];
-        sent.is_valid = row.retried;
-        if row.retried {
+        sent.is_valid = match row.retried {
+            Retried::Never => false,
+            Retried::Always => true,
+            Retried::WithReplicas => findings.is_strict(),
+        };
+        if sent.is_valid {
             sent.call = call;
             std::mem::swap(&mut sent.args, &mut self.args);
             sent.reply.clear();
@@ -222,7 +233,8 @@ impl Runner {
             sent.at_ms = call.now_ms;
         }
         self.check(&call, false, findings);
-        Some((owner_name(owner).to_string(), describe(row, &call)))
+        let who = if row.is_fault() { String::new() } else { owner_name(owner).to_string() };
+        Some((who, describe(row, &call, self.model.nodes() > 1)))
     }
 
     /// Sends what an operation sends.
@@ -246,10 +258,17 @@ impl Runner {
             Sends::ScriptOrGet(_) => {
                 self.bench.command(&[b"GET", names.lock.as_bytes()]);
             }
+            Sends::ScriptOrMode(_) => {
+                self.bench.command(&[b"HGET", names.lock.as_bytes(), b"mode"]);
+            }
             Sends::Pexpire => {
                 self.bench.command(&[b"PEXPIRE", names.timeouts.as_bytes(), lease]);
                 self.bench.command(&[b"PEXPIRE", names.lock.as_bytes(), lease]);
             }
+            Sends::Event(NodeEvent::Restart) => {
+                self.bench.command(&[b"FLUSHDB"]);
+            }
+            Sends::Event(NodeEvent::Jump) => self.bench.jump(call.lease_ms),
             // Nothing is sent; the reply of this is nobody's.
             _ => {
                 self.bench.command(&[b"ECHO", b"-"]);
@@ -260,8 +279,24 @@ impl Runner {
     fn check(&mut self, call: &Call, again: bool, findings: &mut Findings) {
         let reply = self.bench.reply();
         self.coverage.replies[call.operation][reply_kind(reply)] += 1;
+        let interrupted = self.bench.interrupted() - self.interrupted;
+        self.interrupted += interrupted;
+        findings.expect(Invariant::G1, interrupted == 0, || {
+            "the script runs for so long that others are served in between".to_owned()
+        });
+        self.check_slots(findings);
         let outcome = Outcome { reply, messages: self.bench.messages(), again };
         judge(&mut *self.model, call, outcome, self.bench.view(), findings);
+    }
+
+    /// In a cluster a script may use keys of one slot only.
+    fn check_slots(&self, findings: &mut Findings) {
+        let slot = hash_tag(self.model.names().lock.as_bytes());
+        let astray = self.bench.view().keys().map(|(key, ..)| key).find(|key| hash_tag(key) != slot);
+        findings.expect(Invariant::G6, astray.is_none(), || {
+            let key = String::from_utf8_lossy(astray.unwrap_or_default());
+            format!("{} has another slot than {}", shorten(key.as_bytes()), self.model.names().lock)
+        });
     }
 
     /// The owner's client sends its last request again, while the server may still remember the first.
@@ -271,6 +306,10 @@ impl Runner {
             return None;
         }
         let call = Call { now_ms: self.bench.now_ms(), ..sent.call };
+        // To ask again after a no is to ask anew.
+        if self.model.is_refusal(&call, Reply::parse(&sent.reply)) {
+            return None;
+        }
         let row = &self.model.operations()[call.operation];
         let (script, ..) = self.scripts[call.operation].as_ref()?;
         self.model.before(&call, self.bench.view());
@@ -279,10 +318,13 @@ impl Runner {
         self.coverage.scripts += 1;
         dump(self.bench.view(), &mut self.dumps[1]);
         findings.operation = row.name;
-        let is_unchanged = self.dumps[0] == self.dumps[1];
-        expect_same(findings, Reply::parse(&sent.reply), self.bench.reply(), is_unchanged);
+        let second = self.bench.reply();
+        // The object may have ended in between.
+        let ended = second.is_error() && self.model.is_refusal(&call, second);
+        let first = if ended { second } else { Reply::parse(&sent.reply) };
+        expect_same(findings, first, second, self.dumps[0] == self.dumps[1]);
         self.check(&call, true, findings);
-        Some((owner_name(owner).to_string(), format!("{} again", describe(row, &call))))
+        Some((owner_name(owner).to_string(), format!("{} again", describe(row, &call, false))))
     }
 
     /// A companion key is lost, or one member of it.
@@ -312,7 +354,7 @@ impl Runner {
     fn distance_ms(&mut self, choice: u8) -> u64 {
         let now = self.bench.now_ms();
         self.times.clear();
-        let ends = self.bench.view().keys().filter(|(.., ttl_ms)| *ttl_ms > FOREVER);
+        let ends = self.bench.view().all().flat_map(View::keys).filter(|(.., ttl_ms)| *ttl_ms > FOREVER);
         self.times.extend(ends.map(|(.., ttl_ms)| now + ttl_ms));
         self.model.deadlines(&mut self.times);
         let next = self.times.iter().copied().filter(|time| *time >= now).min();
@@ -340,7 +382,8 @@ impl Runner {
         }
         self.bench.advance(REST_MS);
         findings.operation = "rest";
-        let left = self.bench.view().keys().find(|(key, ..)| !self.model.may_stay(key));
+        let mut keys = self.bench.view().all().flat_map(View::keys);
+        let left = keys.find(|(key, ..)| !self.model.may_stay(key));
         findings.expect(Invariant::G5, left.is_none(), || {
             let key = left.map(|(key, ..)| String::from_utf8_lossy(key).into_owned());
             format!("{} is still there", key.unwrap_or_default())
@@ -348,8 +391,7 @@ impl Runner {
     }
 
     fn note(&mut self, step: usize, start_ms: i64, who: String, what: String, trace: &mut Vec<Line>) {
-        let is_request =
-            !what.starts_with(['+', 'S', 'l', 'c', 'a']) || who.len() == 1 && !what.starts_with("clock");
+        let is_request = !who.is_empty() && !what.starts_with("clock");
         let show_message = |message: &Message| {
             format!("{} ← {}", String::from_utf8_lossy(&message.channel), message.payload.escape_ascii())
         };
@@ -376,7 +418,8 @@ impl Runner {
 /// Looks for nothing.
 static NOTHING: std::sync::LazyLock<Wanted> = std::sync::LazyLock::new(Wanted::nothing);
 
-fn describe(row: &Operation, call: &Call) -> String {
+/// What a request asks for, and of whom if there are several nodes.
+fn describe(row: &Operation, call: &Call, several: bool) -> String {
     let mut text = row.name.to_owned();
     if call.lease_ms != 0
         && (row.name.contains("acquire") || row.name.contains("renew") || row.name.contains("expire"))
@@ -389,6 +432,29 @@ fn describe(row: &Operation, call: &Call) -> String {
     if call.count != 1 {
         let _ = write!(text, " ×{}", call.count);
     }
+    if several {
+        let _ = write!(text, " at node {}", call.node);
+    }
+    if call.repeats {
+        text.push_str(" (the same)");
+    }
+    for member in members(call.members) {
+        let _ = write!(text, " {}", MEMBERS[member]);
+    }
+    let Limit { rate, interval_ms, per_client, keep_alive_ms, keeps_taken } = call.limit;
+    if rate > 0 {
+        let _ = write!(text, " {rate} in {interval_ms} ms");
+        text.push_str(if per_client { " for each client" } else { "" });
+        text.push_str(if keeps_taken { ", keeping what is taken" } else { "" });
+        if keep_alive_ms > 0 {
+            let _ = write!(text, ", ends unused after {keep_alive_ms} ms");
+        }
+    }
+    text.push_str(match call.fate {
+        Fate::Answered => "",
+        Fate::ReplyLost => ", and the reply is lost",
+        Fate::Lost => ", which does not arrive",
+    });
     text
 }
 
@@ -397,15 +463,27 @@ const MEMORY: &[u8] = b"redisson_unlock_latch";
 
 /// The keyspace, a line for each key. Memories of requests are left out.
 fn describe_keys(view: View) -> Vec<String> {
-    let keys = view.keys().filter(|(key, ..)| !key.starts_with(MEMORY));
-    let mut lines: Vec<String> = keys
-        .map(|(key, value, ttl_ms)| {
+    let several = view.all().count() > 1;
+    let mut lines = Vec::new();
+    for (node, view) in view.all().enumerate() {
+        let keys = view.keys().filter(|(key, ..)| !key.starts_with(MEMORY));
+        lines.extend(keys.map(|(key, value, ttl_ms)| {
+            let node = if several { format!("node {node}: ") } else { String::new() };
             let ttl = if ttl_ms == FOREVER { "no end".to_owned() } else { format!("{ttl_ms} ms") };
-            format!("{} = {}, {ttl}", shorten(key), show_value(value))
-        })
-        .collect();
+            format!("{node}{} = {}, {ttl}", shorten(key), show_value(value))
+        }));
+    }
     lines.sort();
     lines
+}
+
+/// The part of a key that its slot in a cluster comes from.
+fn hash_tag(key: &[u8]) -> &[u8] {
+    let tag = memchr::memchr(b'{', key).map(|open| &key[open + 1..]);
+    match tag.and_then(|tag| Some(&tag[..memchr::memchr(b'}', tag)?])) {
+        Some(tag) if !tag.is_empty() => tag,
+        _ => key,
+    }
 }
 
 /// The keyspace without the memories of requests, to be compared.

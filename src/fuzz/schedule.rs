@@ -3,6 +3,7 @@
 //! A schedule is a vector of small numbers, and everything that happens in a run follows from it. So it can be shrunk without
 //! knowing what it means, and printed as one word.
 
+use crate::locks::model::Operation;
 use crate::rng::Rng;
 
 /// What happens besides the operations of an object. These come first in a [`Step::action`].
@@ -62,9 +63,9 @@ pub fn decode(word: &str) -> Option<Vec<Step>> {
 }
 
 /// Makes random schedules. Each has weights of its own, so that some never advance and others never lose a key.
-pub fn random(rng: &mut Rng, operations: usize, owners: usize, faults: bool, into: &mut Vec<Step>) {
+pub fn random(rng: &mut Rng, operations: &[Operation], owners: usize, faults: bool, into: &mut Vec<Step>) {
     let mut weights = [0u32; 64];
-    let actions = (COMMON.len() + operations).min(weights.len());
+    let actions = (COMMON.len() + operations.len()).min(weights.len());
     for (action, weight) in weights[..actions].iter_mut().enumerate() {
         *weight = match COMMON.get(action) {
             Some(Common::Advance) => [2, 4, 8, 1][rng.below(4)],
@@ -73,6 +74,9 @@ pub fn random(rng: &mut Rng, operations: usize, owners: usize, faults: bool, int
             Some(Common::Lose) => [0, 0, 0, 1][rng.below(4)],
             Some(Common::Forget) => [0, 0, 0, 0, 0, 0, 0, 1][rng.below(8)],
             Some(Common::Skew) => [0, 0, 0, 0, 0, 0, 0, 1][rng.below(8)],
+            None if operations[action - COMMON.len()].is_fault() => {
+                [0, 0, 0, 1][rng.below(4)] * u32::from(faults)
+            }
             None => [1, 2, 4, 4][rng.below(4)],
         };
     }
@@ -101,9 +105,10 @@ mod tests {
     #[test]
     fn a_schedule_is_a_word() {
         let mut rng = Rng::new(7);
+        let operations = [Operation::new("anything", crate::locks::model::Sends::Pexpire); 9];
         let mut steps = Vec::new();
         for _ in 0..100 {
-            random(&mut rng, 9, 3, true, &mut steps);
+            random(&mut rng, &operations, 3, true, &mut steps);
             assert_eq!(decode(&encode(&steps)).as_ref(), Some(&steps));
         }
         assert_eq!(decode("50"), None);

@@ -24,6 +24,14 @@ pub enum Slot {
     AllHolds,
     /// A fenced lock's counter.
     Token,
+    /// A fair lock's sign of life of one waiter, in releases before they had deadlines.
+    Waiter,
+    /// A rate limiter's permits that are left: those that all clients share, and those of one client.
+    Left,
+    ClientLeft,
+    /// A rate limiter's permits that were handed out, likewise.
+    Taken,
+    ClientTaken,
 
     Owner,
     /// The owner as a writer.
@@ -53,6 +61,23 @@ pub enum Slot {
     Permits,
     /// A word of an error.
     Word,
+    /// All members of a group; takes up the rest.
+    Members,
+
+    /// A rate limiter's permits in each interval.
+    Rate,
+    IntervalMs,
+    /// Whether clients share the permits, 0, or have their own, 1.
+    Scope,
+    /// How long an unused rate limiter lives.
+    KeepAliveMs,
+    /// What tells two grants of the same instant apart: a number, or 16 bytes.
+    RandomNumber,
+    Random,
+    /// Whether a new rate leaves the permits that were handed out as they are.
+    KeepsTaken,
+    /// Whether a rate is set only where there is one.
+    OnlyExisting,
 }
 
 /// What a script takes.
@@ -65,6 +90,9 @@ pub struct Binding {
 impl Binding {
     /// Reads the arguments of a script with a known role out of its text. The error says which is not understood.
     pub fn of(role: Role, script: &[u8]) -> Result<Binding, String> {
+        if let Some(binding) = Binding::in_order(role, script) {
+            return Ok(binding);
+        }
         let batch = contains(script, b"#KEYS");
         let mut keys = vec![None; count(script, b"KEYS[")];
         let mut args = vec![None; count(script, b"ARGV[")];
@@ -110,7 +138,7 @@ impl Binding {
             Role::PermitReleaseAll => set(&mut args, Some(1), Slot::Count),
             _ => {}
         }
-        if role == Role::FairAcquire {
+        if matches!(role, Role::FairAcquire | Role::FairNonReentrantAcquire) {
             // Older clients add their clock themselves.
             let slot = match contains(script, b"=ttl+tonumber(ARGV[3])+") {
                 true => Slot::WaitMs,
@@ -132,17 +160,66 @@ impl Binding {
         Ok(Binding { keys: whole(keys, "KEYS")?, args })
     }
 
+    /// The arguments of a script that kept their order through all releases and at most got more of them.
+    fn in_order(role: Role, script: &[u8]) -> Option<Binding> {
+        let (_, keys, args) = IN_ORDER.iter().find(|(of, ..)| *of == role)?;
+        let (mut keys, mut args) = (keys.to_vec(), args.to_vec());
+        keys.truncate(count(script, b"KEYS["));
+        if args.last() != Some(&Slot::Members) {
+            args.truncate(count(script, b"ARGV["));
+        }
+        // Some releases passed two of the keys only, and had no clients' own.
+        if role == Role::RateSet && contains(script, b"'del',KEYS[2],KEYS[3])") {
+            keys[2] = Slot::Taken;
+        }
+        if contains(script, b"struct.pack('fI'") {
+            args[2] = Slot::RandomNumber;
+        }
+        Some(Binding { keys, args })
+    }
+
     /// Whether a request carries an id of its own, so that a second execution can be told from a second request.
     pub fn has_latch(&self) -> bool {
         self.keys.contains(&Slot::Latch)
     }
 }
 
+/// Keys and arguments by their place.
+const IN_ORDER: &[(Role, &[Slot], &[Slot])] = {
+    use Slot::*;
+    const RATE: &[Slot] = &[Lock, Left, ClientLeft, Taken, ClientTaken];
+    const SET: &[Slot] = &[Rate, IntervalMs, Scope, KeepAliveMs, Now, KeepsTaken, OnlyExisting];
+    &[
+        (Role::RateTrySet, RATE, SET),
+        (Role::RateSet, RATE, SET),
+        (Role::RateUpdate, RATE, SET),
+        (Role::RateAcquire, RATE, &[Count, Now, Random]),
+        (Role::RateAvailable, RATE, &[Now]),
+        (Role::RateRelease, RATE, &[Count]),
+        (Role::FasterAcquire, &[Lock], &[LeaseMs, Now, Owner, Members]),
+        (Role::FasterTryAcquire, &[Lock], &[Now, LeaseMs, Owner, Members]),
+        (
+            Role::FasterUnlock,
+            &[Lock, Channel, Latch],
+            &[Owner, Message, LeaseMs, Publish, LatchTtlMs, Now, Members],
+        ),
+        (Role::FasterRenew, &[Lock], &[LeaseMs, Now, Owner, Members]),
+        (Role::FasterForceUnlock, &[Lock, Channel], &[Message, Publish, Members]),
+        (Role::FasterIsHeld, &[Lock], &[Now, Owner, Members]),
+        (Role::FasterIsLocked, &[Lock], &[Now, Members]),
+    ]
+};
+
 /// Words before the index of a key. The first that fits counts.
 const KEYS: &[(&str, Slot)] = &[
     ("localval=redis.call('get',KEYS[", Slot::Latch),
     ("'publish',KEYS[", Slot::Channel),
+    ("localnextThreadId=redis.call('lindex',KEYS[", Slot::Queue),
     ("'lindex',KEYS[", Slot::Queue),
+    ("'exists',KEYS[3])==0thenredis.call('rpush',KEYS[2],ARGV[2]);redis.call('set',KEYS[", Slot::Waiter),
+    ("redis.call('lpop',KEYS[2]);redis.call('del',KEYS[", Slot::Waiter),
+    ("'hincrby',KEYS[1],KEYS[", Slot::Owner),
+    ("'hdel',KEYS[1],KEYS[", Slot::Owner),
     ("'lrem',KEYS[", Slot::Queue),
     ("'lrange',KEYS[", Slot::Queue),
     ("'zscore',KEYS[", Slot::Timeouts),
@@ -160,6 +237,9 @@ const KEYS: &[(&str, Slot)] = &[
 /// Words before the index of an argument.
 const ARGS: &[(&str, Slot)] = &[
     ("'publish',KEYS[2],ARGV[", Slot::Message),
+    ("'publish',KEYS[3],ARGV[", Slot::Message),
+    ("'publish',KEYS[2]..':'..nextThreadId,ARGV[", Slot::Message),
+    ("'publish',KEYS[3]..':'..nextThreadId,ARGV[", Slot::Message),
     ("'publish',KEYS[4]..':'..nextThreadId,ARGV[", Slot::Message),
     ("redis.call(ARGV[", Slot::Publish),
     ("],KEYS[2],ARGV[", Slot::Message),
@@ -167,6 +247,7 @@ const ARGS: &[(&str, Slot)] = &[
     (",1,'px',ARGV[", Slot::LatchTtlMs),
     ("'pexpire',KEYS[1],ARGV[", Slot::LeaseMs),
     ("currentExpire+ARGV[", Slot::LeaseMs),
+    ("cjson.encode(o),'px',ARGV[", Slot::LeaseMs),
     ("error_reply(ARGV[", Slot::Word),
 ];
 
@@ -174,6 +255,8 @@ const ARGS: &[(&str, Slot)] = &[
 const ARGS_OF: &[(Role, &str, Slot)] = &[
     (Role::ReadAcquire, "'hexists',KEYS[1],ARGV[", Slot::Writer),
     (Role::FairTryAcquire, "-tonumber(ARGV[", Slot::WaitMs),
+    (Role::FairNonReentrantTryAcquire, "-tonumber(ARGV[", Slot::WaitMs),
+    (Role::FairAcquire, "KEYS[3],ttl+tonumber(ARGV[", Slot::WaitMs),
     (Role::FairAbandon, "-tonumber(ARGV[", Slot::WaitMs),
     (Role::SemaphoreAcquire, "'decrby',KEYS[1],ARGV[", Slot::Count),
     (Role::SemaphoreRelease, "'incrby',KEYS[1],ARGV[", Slot::Count),
@@ -194,7 +277,8 @@ const ARGS_OF: &[(Role, &str, Slot)] = &[
     (Role::PermitUpdateLease, "'zadd',KEYS[2],ARGV[", Slot::LeaseDeadline),
     (Role::PermitLease, "'zscore',KEYS[2],ARGV[", Slot::Permit),
     (Role::PermitLease, "tonumber(value)==tonumber(ARGV[", Slot::Never),
-    (Role::SemaphoreTrySet, "'px',ARGV[", Slot::LeaseMs),
+    (Role::SemaphoreTrySetFor, "'set',KEYS[1],ARGV[", Slot::Count),
+    (Role::SemaphoreTrySetFor, "'px',ARGV[", Slot::LeaseMs),
     (Role::LatchTrySet, "'set',KEYS[1],ARGV[", Slot::Count),
 ];
 

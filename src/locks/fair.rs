@@ -8,10 +8,15 @@
 //! | try acquire | the same without queueing |
 //! | unlock | as for RLock, and the head of the queue is told on a channel of its own. Of a free lock: 1, by Redisson's design |
 //! | give up | the waiter leaves, and those behind come that much earlier |
+//!
+//! One that is not re-entrant refuses its owner with an error. Until 2.6 a waiter had no deadline in a sorted set but a key of its own that
+//! lived for as long.
 
 use smallvec::SmallVec;
 
+use super::binding::Slot;
 use super::invariant::Invariant::*;
+use super::kit::Kit;
 use super::model::*;
 use super::role::Role;
 use super::view::{MISSING, View};
@@ -23,14 +28,20 @@ const TRY_ACQUIRE: usize = 3;
 const RENEW: usize = 4;
 const FORCE_UNLOCK: usize = 5;
 
-const OPERATIONS: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::FairAcquire)),
-    Operation::new("unlock", Sends::Script(Role::FairUnlock)).retried(),
-    Operation::new("give_up", Sends::ScriptOrNothing(Role::FairAbandon)),
-    Operation::new("try_acquire", Sends::Script(Role::FairTryAcquire)),
-    Operation::new("renew", Sends::ScriptOrPexpire(Role::RlockRenew)),
-    Operation::new("force_unlock", Sends::Script(Role::FairForceUnlock)),
-];
+const OPERATIONS: &[Operation] = &operations(Role::FairAcquire, Role::FairTryAcquire);
+const NON_REENTRANT: &[Operation] =
+    &operations(Role::FairNonReentrantAcquire, Role::FairNonReentrantTryAcquire);
+
+const fn operations(acquire: Role, try_acquire: Role) -> [Operation; 6] {
+    [
+        Operation::new("acquire", Sends::Script(acquire)).retried_with_replicas(),
+        Operation::new("unlock", Sends::Script(Role::FairUnlock)).retried(),
+        Operation::new("give_up", Sends::ScriptOrNothing(Role::FairAbandon)),
+        Operation::new("try_acquire", Sends::Script(try_acquire)),
+        Operation::new("renew", Sends::ScriptOrPexpire(Role::RlockRenew)),
+        Operation::new("force_unlock", Sends::Script(Role::FairForceUnlock)),
+    ]
+}
 
 /// How long waiters wait before they are taken for dead.
 const WAITS_MS: [i64; 2] = [5_000, 300_000];
@@ -47,13 +58,16 @@ struct State {
     queue: SmallVec<[usize; 8]>,
     deadlines_ms: [Option<i64>; OWNERS],
     members: usize,
+    /// Waiters have keys in place of deadlines: who has none is dead.
+    by_key: bool,
 }
 
 impl State {
     /// The queue without the dead at its head.
     fn living(&self, now_ms: i64) -> &[usize] {
         let is_dead = |owner: &usize| {
-            self.deadlines_ms.get(*owner).copied().flatten().is_some_and(|deadline| deadline <= now_ms)
+            let deadline = self.deadlines_ms.get(*owner).copied().flatten();
+            deadline.map_or(self.by_key, |deadline| deadline <= now_ms)
         };
         let dead = self.queue.iter().take_while(|owner| is_dead(owner)).count();
         &self.queue[dead..]
@@ -62,6 +76,8 @@ impl State {
 
 pub struct Fair {
     names: Names,
+    is_reentrant: bool,
+    by_key: bool,
     before: State,
     /// When the lease that an owner was granted ends.
     until_ms: [i64; OWNERS],
@@ -75,10 +91,13 @@ pub struct Fair {
     skew_ms: i64,
 }
 
-impl Default for Fair {
-    fn default() -> Fair {
+impl Fair {
+    pub fn new(kit: &Kit, is_reentrant: bool) -> Fair {
+        let acquire = kit.tool(Role::FairAcquire);
         Fair {
             names: Names::new("my:lock", "redisson_lock__channel"),
+            is_reentrant,
+            by_key: acquire.is_some_and(|tool| tool.binding.keys.contains(&Slot::Waiter)),
             before: State::default(),
             until_ms: [0; OWNERS],
             waits_ms: [0; OWNERS],
@@ -87,11 +106,9 @@ impl Default for Fair {
             skew_ms: 0,
         }
     }
-}
 
-impl Fair {
     fn read(&self, view: View) -> State {
-        let mut state = State { ttl_ms: MISSING, ..State::default() };
+        let mut state = State { ttl_ms: MISSING, by_key: self.by_key, ..State::default() };
         if let Some(hash) = view.hash(self.names.lock.as_bytes()) {
             state.exists = true;
             state.holds = OWNER_IDS.map(|owner| view.count(hash, owner.as_bytes()));
@@ -106,13 +123,21 @@ impl Fair {
             state.deadlines_ms = OWNER_IDS.map(|owner| set.score(owner.as_bytes()).map(|score| score as i64));
             state.members = set.len();
         }
+        if self.by_key {
+            let now_ms = view.now().wall_ms();
+            state.deadlines_ms = std::array::from_fn(|owner| {
+                let key = self.names.waiters[owner].as_bytes();
+                // A key lives to the end of its last millisecond.
+                view.exists(key).then(|| now_ms + view.ttl_ms(key) + 1)
+            });
+        }
         state
     }
 
     /// The first waiter whose deadline is later than the lease and the waits up to its own allow.
     fn late(&self, state: &State, now_ms: i64) -> Option<(usize, i64, i64)> {
-        // A deadline was set by one clock and is read by another.
-        let mut bound = self.lease_ms + 2 * self.skew_ms;
+        // A deadline was set by one clock and is read by another, and a key lives to the end of its last millisecond.
+        let mut bound = self.lease_ms + 2 * self.skew_ms + i64::from(self.by_key);
         for &owner in &state.queue {
             let deadline = *state.deadlines_ms.get(owner)?;
             bound += self.waits_ms[owner];
@@ -136,6 +161,10 @@ impl Fair {
         let Call { owner, now_ms, .. } = *call;
         let clock_ms = now_ms + call.skew_ms;
         let own = before.holds[owner] > 0;
+        if own && !self.is_reentrant {
+            return findings
+                .expect(A2, out.reply.is_error(), || "the owner was granted a second hold".to_owned());
+        }
         let living = before.living(clock_ms);
         let first = living.first().is_none_or(|head| *head == owner);
         let may = own || !before.exists && first;
@@ -243,7 +272,12 @@ impl Fair {
 
 impl Model for Fair {
     fn operations(&self) -> &'static [Operation] {
-        OPERATIONS
+        if self.is_reentrant { OPERATIONS } else { NON_REENTRANT }
+    }
+
+    fn is_refusal(&self, call: &Call, reply: Reply) -> bool {
+        let acquires = matches!(call.operation, ACQUIRE | TRY_ACQUIRE);
+        acquires && matches!(reply, Reply::Int(_)) || !self.is_reentrant && reply.is_error_with(REACQUIRED)
     }
 
     fn names(&self) -> &Names {
@@ -322,7 +356,7 @@ impl Model for Fair {
                 self.until_ms[call.owner] = 0;
             }
         }
-        if !self.disturbed {
+        if !self.disturbed && !self.by_key {
             let known = after
                 .queue
                 .iter()

@@ -22,10 +22,12 @@ macro_rules! invariants {
 }
 
 invariants! {
+    G1 "a script runs in one go: no time passes and nobody else is served in between"
     G2 "a request that is sent again gets the same reply"
     G3 "a request that is sent again takes effect once"
     G4 "no script fails, even when a companion key was lost"
     G5 "once everything has ended no key is left"
+    G6 "all keys of an object have one slot in a cluster"
     G7 "a held lock has a lease, and none longer than what was asked for"
     M1 "no two owners hold leases that exclude one another"
     M2 "a lease that was granted is kept: the key lives at least as long"
@@ -58,6 +60,15 @@ invariants! {
     Q1 "permits change by what was asked for"
     Q2 "an increase tells waiters"
     Q3 "waiters are not told a negative number"
+    V1 "a question about the state gets the true answer"
+    L1 "no more permits are granted in an interval than the rate"
+    L2 "permits left and permits handed out are as many as the rate"
+    L3 "who is refused is told to ask again later, and within an interval"
+    R1 "who was told that it has the lock has the leases of enough nodes"
+    R2 "an attempt that failed leaves no hold at a node that could be reached"
+    K1 "tokens only go up"
+    K2 "an owner has one token until it has let the lock go"
+    P7 "a permit that is named twice in one release counts once"
     C1 "the count goes down by one for each request and never below nought"
     C2 "reaching nought is told once"
 }

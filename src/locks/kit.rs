@@ -1,7 +1,7 @@
 //! The lock scripts of one release, by what they do.
 
 use super::binding::Binding;
-use super::model::Sends;
+use super::model::{Sends, objects};
 use super::role::{Role, role};
 use crate::jar::JarScript;
 
@@ -21,8 +21,8 @@ pub struct Tool {
 #[derive(Clone, Debug, Default)]
 pub struct Kit {
     tools: Vec<Tool>,
-    /// Lock scripts whose arguments are not understood, and why.
-    pub left_out: Vec<String>,
+    /// Lock scripts that cannot be called, and why.
+    not_callable: Vec<String>,
 }
 
 impl Kit {
@@ -30,12 +30,20 @@ impl Kit {
     /// send.
     pub fn new(scripts: &[JarScript]) -> Kit {
         let mut kit = Kit::default();
-        for script in scripts {
+        // A bounded queue has a semaphore inside, with scripts of its own.
+        for script in scripts.iter().filter(|script| script.class != "RedissonBoundedBlockingQueue") {
             let Some(role) = role(script.text.as_bytes()).map(|role| role.of_class(&script.class)) else {
                 continue;
             };
             match Binding::of(role, script.text.as_bytes()) {
-                Ok(_) if kit.tool(role).is_some() => {}
+                Ok(_) if kit.tool(role).is_some_and(|known| known.text == script.text) => {}
+                Ok(_) if kit.tool(role).is_some() => {
+                    kit.not_callable.push(format!(
+                        "{} ({}): another script does it",
+                        script.name(),
+                        role.name()
+                    ));
+                }
                 Ok(binding) => kit.tools.push(Tool {
                     role,
                     name: script.name(),
@@ -43,7 +51,7 @@ impl Kit {
                     binding,
                     uses: script.uses.clone(),
                 }),
-                Err(why) => kit.left_out.push(format!("{} ({}): {why}", script.name(), role.name())),
+                Err(why) => kit.not_callable.push(format!("{} ({}): {why}", script.name(), role.name())),
             }
         }
         kit
@@ -51,7 +59,7 @@ impl Kit {
 
     /// The scripts of a lock that a file describes.
     pub fn of_own(description: &str) -> Result<Kit, String> {
-        Ok(Kit { tools: super::own::tools(description)?, left_out: Vec::new() })
+        Ok(Kit { tools: super::own::tools(description)?, not_callable: Vec::new() })
     }
 
     /// Adds a script to the others.
@@ -65,6 +73,17 @@ impl Kit {
 
     pub fn tool(&self, role: Role) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.role == role)
+    }
+
+    /// The lock scripts that no model calls, and why.
+    pub fn left_out(&self) -> Vec<String> {
+        let objects = objects(self);
+        let operations = objects.iter().flat_map(|(_, model)| model.operations());
+        let called: Vec<&str> =
+            operations.filter_map(|operation| Some(&self.find(operation.sends)?.name[..])).collect();
+        let others = self.tools.iter().filter(|tool| !called.contains(&&tool.name[..]));
+        let others = others.map(|tool| format!("{} ({}): no model calls it", tool.name, tool.role.name()));
+        self.not_callable.iter().cloned().chain(others).collect()
     }
 
     /// The script that an operation sends.

@@ -47,6 +47,23 @@ pub enum Sends {
     ScriptOrNothing(Role),
     /// `PEXPIRE` for all keys of the object.
     Pexpire,
+    /// The script, or `HGET` of the mode in releases from before it.
+    ScriptOrMode(Role),
+    /// No request: something happens to a node.
+    Event(NodeEvent),
+}
+
+/// What happens to one of several nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NodeEvent {
+    /// Requests no longer reach it.
+    Down,
+    /// They do again; its data is still there.
+    Up,
+    /// It begins anew without data.
+    Restart,
+    /// Its clock goes forward by [`Call::lease_ms`].
+    Jump,
 }
 
 impl Sends {
@@ -56,8 +73,9 @@ impl Sends {
             | Sends::Either(role, _)
             | Sends::ScriptOrPexpire(role)
             | Sends::ScriptOrGet(role)
+            | Sends::ScriptOrMode(role)
             | Sends::ScriptOrNothing(role) => Some(role),
-            Sends::Pexpire => None,
+            Sends::Pexpire | Sends::Event(_) => None,
         }
     }
 }
@@ -68,17 +86,34 @@ pub struct Operation {
     /// As reports call it.
     pub name: &'static str,
     pub sends: Sends,
-    /// Whether the client sends the request again when no reply comes.
-    pub retried: bool,
+    pub retried: Retried,
+}
+
+/// Whether the client sends a request again when no reply comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Retried {
+    Never,
+    Always,
+    /// Where there are replicas or a cluster only: with [`Rules::Strict`].
+    WithReplicas,
 }
 
 impl Operation {
     pub const fn new(name: &'static str, sends: Sends) -> Operation {
-        Operation { name, sends, retried: false }
+        Operation { name, sends, retried: Retried::Never }
     }
 
     pub const fn retried(self) -> Operation {
-        Operation { retried: true, ..self }
+        Operation { retried: Retried::Always, ..self }
+    }
+
+    pub const fn retried_with_replicas(self) -> Operation {
+        Operation { retried: Retried::WithReplicas, ..self }
+    }
+
+    /// Whether this is no request of a client but something that happens to a node.
+    pub fn is_fault(self) -> bool {
+        matches!(self.sends, Sends::Event(_))
     }
 }
 
@@ -93,12 +128,45 @@ pub struct Call {
     pub count: i64,
     /// The first of `count` permits.
     pub permit: u64,
+    /// The same permit is named `count` times.
+    pub repeats: bool,
+    /// The members of a group that are meant, a bit for each.
+    pub members: u8,
+    pub limit: Limit,
+    /// The node that the request goes to.
+    pub node: usize,
+    pub fate: Fate,
     /// The server's clock, Unix time in ms.
     pub now_ms: i64,
     /// How far the owner's clock is ahead.
     pub skew_ms: i64,
     /// Tells requests apart.
     pub request: u64,
+}
+
+/// What a rate limiter is set to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// Permits in each interval.
+    pub rate: i64,
+    pub interval_ms: i64,
+    /// Each client has its own.
+    pub per_client: bool,
+    /// How long it lives when nobody uses it; 0: for ever.
+    pub keep_alive_ms: i64,
+    /// Permits that were handed out still count.
+    pub keeps_taken: bool,
+}
+
+/// How far a request comes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Fate {
+    #[default]
+    Answered,
+    /// It is executed, and the reply is lost.
+    ReplyLost,
+    /// It does not reach the node.
+    Lost,
 }
 
 /// What a script answered.
@@ -147,6 +215,11 @@ impl Reply<'_> {
             },
             _ => None,
         }
+    }
+
+    /// Whether it is an error with these words.
+    pub fn is_error_with(self, words: &str) -> bool {
+        matches!(self, Reply::Error(text) if memchr::memmem::find(text, words.as_bytes()).is_some())
     }
 
     pub fn is_error(self) -> bool {
@@ -287,7 +360,7 @@ pub fn is_failure(reply: Reply) -> bool {
 /// What came of a request is compared with what the model knows. A script that fails breaks a promise of its own.
 pub fn judge(model: &mut dyn Model, call: &Call, outcome: Outcome, view: View, findings: &mut Findings) {
     match outcome.reply {
-        Reply::Error(error) if is_failure(outcome.reply) => {
+        Reply::Error(error) if !model.is_refusal(call, outcome.reply) => {
             findings.expect(Invariant::G4, false, || String::from_utf8_lossy(error).into_owned());
         }
         _ => model.after(call, outcome, view, findings),
@@ -310,6 +383,17 @@ pub trait Model {
     /// The names of the object's keys and channels.
     fn names(&self) -> &Names;
 
+    /// How many nodes it is made of.
+    fn nodes(&self) -> usize {
+        1
+    }
+
+    /// Whether a reply is how the object says no. An error that says so is no failure of the script, and who asks again may be
+    /// told otherwise.
+    fn is_refusal(&self, _call: &Call, _reply: Reply) -> bool {
+        false
+    }
+
     /// Keys that can be lost (by eviction, by hand) without the lock itself being lost.
     fn companions(&self) -> Vec<Vec<u8>> {
         Vec::new()
@@ -318,7 +402,8 @@ pub trait Model {
     /// Forgets everything: the keyspace is empty.
     fn reset(&mut self);
 
-    /// What a call asks for: fills in what the model chooses by `choice`. False: the client would not send that now.
+    /// What a call asks for: fills in what the model chooses by `choice`, and puts in its place what the client does first. False: the
+    /// client would not send that now.
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool;
 
     fn before(&mut self, call: &Call, view: View);
@@ -357,6 +442,21 @@ pub struct Names {
     pub holds: [String; OWNERS],
     pub all_holds: [String; OWNERS],
     pub writers: [String; OWNERS],
+    /// A waiter's sign of life.
+    pub waiters: [String; OWNERS],
+    /// A rate limiter's permits: left and taken, for all clients and for each.
+    pub left: String,
+    pub taken: String,
+    pub client_left: [String; OWNERS],
+    pub client_taken: [String; OWNERS],
+}
+
+/// The members that a group has.
+pub const MEMBERS: [&str; 3] = ["m1", "m2", "m3"];
+
+/// The members that a call means.
+pub fn members(mask: u8) -> impl Iterator<Item = usize> {
+    (0..MEMBERS.len()).filter(move |member| mask & 1 << member != 0)
 }
 
 impl Names {
@@ -371,6 +471,11 @@ impl Names {
             holds: OWNER_IDS.map(|owner| format!("{{{lock}}}:{owner}:rwlock_timeout")),
             all_holds: OWNER_IDS.map(|_| format!("{{{lock}}}")),
             writers: OWNER_IDS.map(|owner| format!("{owner}:write")),
+            waiters: OWNER_IDS.map(|owner| format!("redisson_lock_thread:{{{lock}}}:{owner}")),
+            left: format!("{{{lock}}}:value"),
+            taken: format!("{{{lock}}}:permits"),
+            client_left: OWNER_IDS.map(|owner| format!("{{{lock}}}:value:{}", client_of(owner))),
+            client_taken: OWNER_IDS.map(|owner| format!("{{{lock}}}:permits:{}", client_of(owner))),
             lock: lock.to_owned(),
         }
     }
@@ -405,10 +510,34 @@ impl Names {
             Slot::Count => out.int(call.count),
             Slot::Owners => out.int(1),
             Slot::Permit => out.permit(call.permit),
+            Slot::Permits if call.repeats => (0..call.count).for_each(|_| out.permit(call.permit)),
             Slot::Permits => (0..call.count as u64).for_each(|n| out.permit(call.permit + n)),
-            Slot::Word => out.text("NON_REENTRANT_REACQUIRE"),
+            Slot::Word => out.text(REACQUIRED),
+            Slot::Members => members(call.members).for_each(|member| out.text(MEMBERS[member])),
+            Slot::Waiter => out.text(&self.waiters[call.owner]),
+            Slot::Left => out.text(&self.left),
+            Slot::Taken => out.text(&self.taken),
+            Slot::ClientLeft => out.text(&self.client_left[call.owner]),
+            Slot::ClientTaken => out.text(&self.client_taken[call.owner]),
+            Slot::Rate => out.int(call.limit.rate),
+            Slot::IntervalMs => out.int(call.limit.interval_ms),
+            Slot::Scope => out.int(call.limit.per_client.into()),
+            Slot::KeepAliveMs => out.int(call.limit.keep_alive_ms),
+            // Short enough to come twice.
+            Slot::RandomNumber => out.int(call.request as i64 % 4),
+            Slot::Random => out.permit(call.request),
+            Slot::KeepsTaken => out.int(call.limit.keeps_taken.into()),
+            Slot::OnlyExisting => out.int(0),
         }
     }
+}
+
+/// How a lock that is not re-entrant refuses its owner.
+pub const REACQUIRED: &str = "NON_REENTRANT_REACQUIRE";
+
+/// The client of an owner.
+fn client_of(owner: &str) -> &str {
+    owner.split(':').next().unwrap_or(owner)
 }
 
 /// Redisson's deadline of a permit without a lease.
@@ -483,27 +612,39 @@ pub fn permit_id(n: u64) -> [u8; 16] {
 pub fn objects(kit: &Kit) -> Vec<(&'static str, Box<dyn Model>)> {
     use super::{
         fair::Fair,
+        faster::FasterMultiLock,
         latch::CountDownLatch,
+        multi::MultiLock,
         permit::PermitSemaphore,
+        rate::RateLimiter,
         rlock::{Kind, RLock},
         rw::ReadWriteLock,
         semaphore::Semaphore,
     };
     let mut objects: Vec<(&'static str, Box<dyn Model>)> = Vec::new();
     let mut add = |name, model: Box<dyn Model>| {
-        if model.operations().iter().any(|operation| kit.find(operation.sends).is_some()) {
+        // Some share scripts with others; what they are acquired with is their own.
+        let is_own = |operation: &&Operation| {
+            matches!(operation.name.rsplit('.').next(), Some("acquire" | "count_down"))
+        };
+        if model.operations().iter().filter(is_own).any(|operation| kit.find(operation.sends).is_some()) {
             objects.push((name, model));
         }
     };
     add("rlock", Box::new(RLock::new(Kind::RLock)));
     add("rw", Box::new(ReadWriteLock::new(kit)));
-    add("fair", Box::<Fair>::default());
+    add("fair", Box::new(Fair::new(kit, true)));
+    add("fair-nonreentrant", Box::new(Fair::new(kit, false)));
     add("spin", Box::new(RLock::new(Kind::Spin)));
     add("fenced", Box::new(RLock::new(Kind::Fenced)));
     add("nonreentrant", Box::new(RLock::new(Kind::NonReentrant)));
     add("semaphore", Box::<Semaphore>::default());
     add("permit", Box::<PermitSemaphore>::default());
     add("latch", Box::<CountDownLatch>::default());
+    add("rate", Box::new(RateLimiter::new(kit)));
+    add("faster", Box::<FasterMultiLock>::default());
+    add("multi", Box::new(MultiLock::of_all()));
+    add("redlock", Box::new(MultiLock::of_majority()));
     add("own", Box::<super::own::OwnLock>::default());
     objects
 }

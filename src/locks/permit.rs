@@ -7,6 +7,8 @@
 //! | acquire | enough: one less, and an id. Else nil, or when the next one ends |
 //! | release | held: one more, a message, 1. Ended or unknown: 0 |
 //! | release all | all or none |
+//! | total, held, lease | how many there are, how many are held, how long one still is |
+//! | update lease | held: the lease begins anew, 1. Else 0 |
 //! | set | so that free and held permits are that many; tells nobody if they are |
 
 use smallvec::SmallVec;
@@ -24,6 +26,10 @@ const AVAILABLE: usize = 4;
 const SET: usize = 5;
 const ADD: usize = 6;
 const EXPIRE: usize = 7;
+const TOTAL: usize = 8;
+const HELD: usize = 9;
+const LEASE: usize = 10;
+const UPDATE_LEASE: usize = 11;
 
 const OPERATIONS: &[Operation] = &[
     Operation::new("try_set", Sends::Script(Role::PermitTrySet)),
@@ -34,6 +40,10 @@ const OPERATIONS: &[Operation] = &[
     Operation::new("set", Sends::Script(Role::PermitSet)),
     Operation::new("add", Sends::Script(Role::PermitAdd)),
     Operation::new("expire", Sends::Pexpire),
+    Operation::new("total", Sends::Script(Role::PermitTotal)),
+    Operation::new("held", Sends::Script(Role::PermitAcquired)),
+    Operation::new("lease", Sends::Script(Role::PermitLease)),
+    Operation::new("update_lease", Sends::Script(Role::PermitUpdateLease)),
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -136,10 +146,18 @@ impl PermitSemaphore {
         findings: &mut Findings,
     ) {
         let clock_ms = call.now_ms + call.skew_ms;
-        let permits = || call.permit..call.permit + call.count as u64;
+        let named = if call.repeats { 1 } else { call.count as u64 };
+        let permits = || call.permit..call.permit + named;
         let good = |permit: u64| before.end_of(permit).is_some_and(|end| end > clock_ms);
         if permits().all(good) {
             self.granted.retain(|permit| !permits().contains(permit));
+            if call.repeats {
+                let answered_as_failure = out.reply != Reply::Int(call.count);
+                let released = after.end_of(call.permit).is_none();
+                return findings.expect(P7, !(released && answered_as_failure), || {
+                    format!("the permit is released, and the answer to {} names is {}", call.count, out.reply)
+                });
+            }
             findings.expect(U2, out.reply == Reply::Int(call.count), || {
                 format!("answered {} for {} permits that are held", out.reply, call.count)
             });
@@ -167,6 +185,11 @@ impl Model for PermitSemaphore {
         &self.names
     }
 
+    fn is_refusal(&self, call: &Call, reply: Reply) -> bool {
+        let granted = matches!(reply, Reply::Text(text) if !text.starts_with(b":"));
+        call.operation == ACQUIRE && !granted && !reply.is_error()
+    }
+
     fn reset(&mut self) {
         self.total = None;
         self.granted.clear();
@@ -181,12 +204,15 @@ impl Model for PermitSemaphore {
                 call.lease_ms = 3_000;
                 return self.total.is_some();
             }
-            RELEASE | RELEASE_ALL => {
+            RELEASE | RELEASE_ALL | LEASE | UPDATE_LEASE => {
                 let Some(permit) = self.granted.get(choice as usize % self.granted.len().max(1)) else {
                     return false;
                 };
                 call.permit = *permit;
-                call.count = if call.operation == RELEASE_ALL { 2 } else { 1 };
+                call.lease_ms = LEASES_MS[choice as usize % LEASES_MS.len()];
+                if call.operation == RELEASE_ALL {
+                    (call.count, call.repeats) = (2, choice >= 6);
+                }
             }
             _ => {}
         }
@@ -254,6 +280,35 @@ impl Model for PermitSemaphore {
                 self.total = Some(call.count);
                 findings.expect(P6, !same || out.messages.is_empty(), || {
                     "there are as many permits already, and yet a message was sent".to_owned()
+                });
+            }
+            TOTAL => {
+                let total = before.free.map(|free| free + before.held.len() as i64);
+                findings.expect(V1, total.is_none() || out.reply.int() == total, || {
+                    format!("answered {} of {total:?} permits", out.reply)
+                });
+            }
+            HELD => {
+                let held = before.held.len() as i64 - ended;
+                findings.expect(V1, out.reply == Reply::Int(held), || {
+                    format!("answered {} of {held} permits that are held", out.reply)
+                });
+            }
+            LEASE => {
+                let left_ms = before.end_of(call.permit).map_or(0, |end| (end - clock_ms).max(0));
+                findings.expect(V1, out.reply == Reply::Int(left_ms), || {
+                    format!("answered {}, the permit is held for {left_ms} ms more", out.reply)
+                });
+            }
+            UPDATE_LEASE => {
+                let held = before.end_of(call.permit).is_some_and(|end| end > clock_ms);
+                findings.expect(U2, out.reply == Reply::Int(held as i64), || {
+                    let held = if held { "held" } else { "not held" };
+                    format!("answered {} for a permit that is {held}", out.reply)
+                });
+                let end = held.then_some(clock_ms + call.lease_ms);
+                findings.expect(A1, after.end_of(call.permit) == end, || {
+                    format!("the permit ends at {:?} instead of {end:?}", after.end_of(call.permit))
                 });
             }
             ADD => self.total = Some(self.total.unwrap_or(0) + call.count),

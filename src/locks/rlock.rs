@@ -8,7 +8,7 @@
 //! | renew | own: the lease begins anew, 1. Else nothing, 0 |
 //! | force unlock | gone, one message, 1. Free: 0 |
 //!
-//! A spin lock tells nobody. A fenced lock counts a token up at each grant. A non-reentrant lock refuses its owner with an error.
+//! Until 2.2 the state was a string, `{"o": owner, "c": holds}`. A spin lock tells nobody. A fenced lock counts a token up at each grant. A non-reentrant lock refuses its owner with an error.
 
 use super::invariant::Invariant::*;
 use super::model::*;
@@ -33,26 +33,26 @@ const ACQUIRE_TOKEN: usize = 4;
 const RENEWAL: Operation = Operation::new("renew", Sends::ScriptOrPexpire(Role::RlockRenew));
 
 const RLOCK: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::RlockAcquire)),
+    Operation::new("acquire", Sends::Script(Role::RlockAcquire)).retried_with_replicas(),
     Operation::new("unlock", Sends::Script(Role::RlockUnlock)).retried(),
     RENEWAL,
     Operation::new("force_unlock", Sends::Script(Role::RlockForceUnlock)),
 ];
 const SPIN: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::SpinAcquire)),
+    Operation::new("acquire", Sends::Script(Role::SpinAcquire)).retried_with_replicas(),
     Operation::new("unlock", Sends::Script(Role::SpinUnlock)).retried(),
     RENEWAL,
     Operation::new("force_unlock", Sends::Script(Role::SpinForceUnlock)),
 ];
 const FENCED: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::FencedAcquire)),
+    Operation::new("acquire", Sends::Script(Role::FencedAcquire)).retried_with_replicas(),
     Operation::new("unlock", Sends::Script(Role::RlockUnlock)).retried(),
     RENEWAL,
     Operation::new("force_unlock", Sends::Script(Role::RlockForceUnlock)),
-    Operation::new("acquire_token", Sends::Script(Role::FencedAcquireToken)),
+    Operation::new("acquire_token", Sends::Script(Role::FencedAcquireToken)).retried_with_replicas(),
 ];
 const NON_REENTRANT: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::NonReentrantAcquire)),
+    Operation::new("acquire", Sends::Script(Role::NonReentrantAcquire)).retried_with_replicas(),
     Operation::new("unlock", Sends::Script(Role::RlockUnlock)).retried(),
     RENEWAL,
     Operation::new("force_unlock", Sends::Script(Role::RlockForceUnlock)),
@@ -80,12 +80,14 @@ pub struct RLock {
     names: Names,
     before: State,
     claims: [Claim; OWNERS],
+    /// The highest token that was given out.
+    highest: i64,
 }
 
 impl RLock {
     pub fn new(kind: Kind) -> RLock {
         let names = Names::new("my:lock", "redisson_lock__channel");
-        RLock { kind, names, before: State::default(), claims: Default::default() }
+        RLock { kind, names, before: State::default(), claims: Default::default(), highest: 0 }
     }
 
     fn read(&self, view: View) -> State {
@@ -97,6 +99,13 @@ impl RLock {
             state.exists = true;
             state.holds = OWNER_IDS.map(|owner| view.count(hash, owner.as_bytes()));
             state.fields = hash.len();
+            state.ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
+        } else if let Some(text) = view.text(self.names.lock.as_bytes()) {
+            let hold: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+            let count = |owner| if hold["o"] == owner { hold["c"].as_i64().unwrap_or(0) } else { 0 };
+            state.exists = true;
+            state.holds = OWNER_IDS.map(count);
+            state.fields = 1;
             state.ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
         }
         state
@@ -160,6 +169,15 @@ impl RLock {
         if self.kind == Kind::Fenced {
             findings
                 .expect(A1, after.token == before.token + 1, || "the token did not go up by one".to_owned());
+            if findings.is_strict() {
+                findings.expect(K1, after.token > self.highest, || {
+                    format!("token {} after {}", after.token, self.highest)
+                });
+                findings.expect(K2, !own, || {
+                    format!("the owner has token {} and gets {}", before.token, after.token)
+                });
+            }
+            self.highest = self.highest.max(after.token);
         }
         self.claims[owner] = Claim { until_ms: now_ms + lease_ms, lease_ms };
     }
@@ -215,8 +233,25 @@ impl Model for RLock {
         &self.names
     }
 
+    fn is_refusal(&self, call: &Call, reply: Reply) -> bool {
+        match call.operation {
+            ACQUIRE if self.kind == Kind::NonReentrant && reply.is_error_with(REACQUIRED) => true,
+            ACQUIRE => matches!(reply, Reply::Int(_)),
+            ACQUIRE_TOKEN => matches!(reply, Reply::Array(_)) && reply.int() != Some(-1),
+            _ => false,
+        }
+    }
+
+    fn companions(&self) -> Vec<Vec<u8>> {
+        match self.kind {
+            Kind::Fenced => vec![self.names.token.clone().into_bytes()],
+            _ => Vec::new(),
+        }
+    }
+
     fn reset(&mut self) {
         self.claims = Default::default();
+        self.highest = 0;
     }
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {

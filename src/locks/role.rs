@@ -66,6 +66,7 @@ roles! {
     SemaphoreRelease "semaphore.release"
     SemaphoreReleaseIfExists "semaphore.release_if_exists"
     SemaphoreTrySet "semaphore.try_set"
+    SemaphoreTrySetFor "semaphore.try_set_for"
     SemaphoreSet "semaphore.set"
     SemaphoreAdd "semaphore.add"
     SemaphoreReduce "semaphore.reduce"
@@ -280,6 +281,7 @@ const TABLE: &[(Role, &str, &str)] = &[
     (Role::SemaphoreAcquire, "get decrby", "value~=false & >=tonumber(ARGV[1])"),
     (Role::SemaphoreRelease, "incrby publish", "'incrby',KEYS[1],ARGV[1] & KEYS[2],value"),
     (Role::SemaphoreReleaseIfExists, "exists incrby publish", "'incrby',KEYS[1],ARGV[1] & KEYS[2],value"),
+    (Role::SemaphoreTrySetFor, "get set publish", "value==false & return1;end;return0 & 'px',ARGV["),
     (Role::SemaphoreTrySet, "get set publish", "value==false & return1;end;return0"),
     (Role::SemaphoreAdd, "get set publish?", "value=0;end & value+ARGV[1]"),
     (Role::PermitAdd, "get set publish", "value=0;end & tonumber(value)+tonumber(ARGV[1])"),

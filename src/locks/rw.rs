@@ -8,6 +8,8 @@
 //! | read unlock | not held: nil. The key lives on for the longest hold that is left, 0; the last hold: gone, a message, 1 |
 //! | write unlock | not held: nil. Holds left: 0. The last: the owner's reads go on in read mode, or gone and a message; 1 |
 //! | renew | own holds only |
+//! | force unlock | in its mode: gone, a message, 1. Else 0 |
+//! | read is locked | whether anybody reads, the writer included |
 
 use super::binding::Slot;
 use super::invariant::Invariant::*;
@@ -22,14 +24,20 @@ const READ_UNLOCK: usize = 2;
 const WRITE_UNLOCK: usize = 3;
 const READ_RENEW: usize = 4;
 const WRITE_RENEW: usize = 5;
+const READ_FORCE_UNLOCK: usize = 6;
+const WRITE_FORCE_UNLOCK: usize = 7;
+const READ_IS_LOCKED: usize = 8;
 
 const OPERATIONS: &[Operation] = &[
-    Operation::new("read.acquire", Sends::Script(Role::ReadAcquire)),
-    Operation::new("write.acquire", Sends::Script(Role::WriteAcquire)),
+    Operation::new("read.acquire", Sends::Script(Role::ReadAcquire)).retried_with_replicas(),
+    Operation::new("write.acquire", Sends::Script(Role::WriteAcquire)).retried_with_replicas(),
     Operation::new("read.unlock", Sends::Script(Role::ReadUnlock)).retried(),
     Operation::new("write.unlock", Sends::Script(Role::WriteUnlock)).retried(),
     Operation::new("read.renew", Sends::Either(Role::ReadRenew, Role::RlockRenew)),
     Operation::new("write.renew", Sends::Script(Role::RlockRenew)),
+    Operation::new("read.force_unlock", Sends::Script(Role::ReadForceUnlock)),
+    Operation::new("write.force_unlock", Sends::Script(Role::WriteForceUnlock)),
+    Operation::new("read.is_locked", Sends::ScriptOrMode(Role::ReadIsLocked)),
 ];
 
 /// Holds of one reader that are looked at one by one.
@@ -84,9 +92,9 @@ struct Claim {
 
 pub struct ReadWriteLock {
     names: Names,
-    /// What a write unlock tells waiters: 0 wakes one, 1 all readers.
+    /// What a write unlock and a forced one tell waiters: 0 wakes one, 1 all readers.
     write_message: &'static str,
-    read_message: &'static str,
+    write_force_message: &'static str,
     /// The key of each hold; none in releases before they had one.
     hold_keys: Vec<Vec<String>>,
     before: State,
@@ -105,8 +113,10 @@ impl ReadWriteLock {
         if uses(Role::ReadUnlock, "split") && !uses(Role::ReadUnlock, "append") {
             names.all_holds = std::array::from_fn(|_| "{my".to_owned());
         }
-        let all =
-            uses(Role::WriteUnlock, "readUnlockMessage") || uses(Role::WriteUnlock, "READ_UNLOCK_MESSAGE");
+        let message = |role: Role| {
+            let wakes_all = uses(role, "readUnlockMessage") || uses(role, "READ_UNLOCK_MESSAGE");
+            if wakes_all { "1" } else { "0" }
+        };
         let text = kit.tool(Role::ReadAcquire).map_or("", |tool| &tool.text);
         let by_key = kit.tool(Role::ReadAcquire).is_some_and(|tool| tool.binding.keys.contains(&Slot::Holds));
         let prefix = |owner: usize| match (by_key, text.contains(":rwlock_timeout:")) {
@@ -116,8 +126,8 @@ impl ReadWriteLock {
         };
         let keys = |prefix: String| (1..=DEPTH).map(|n| format!("{prefix}:{n}")).collect();
         ReadWriteLock {
-            write_message: if all { "1" } else { "0" },
-            read_message: "0",
+            write_message: message(Role::WriteUnlock),
+            write_force_message: message(Role::WriteForceUnlock),
             hold_keys: (0..OWNERS).filter_map(prefix).map(keys).collect(),
             before: FREE,
             claims: Default::default(),
@@ -167,6 +177,20 @@ impl ReadWriteLock {
         });
     }
 
+    /// The owner was promised a lease.
+    fn claim(&mut self, call: &Call) {
+        let end_ms = call.now_ms + call.lease_ms;
+        let claim = &mut self.claims[call.owner];
+        claim.waits = None;
+        if call.operation == WRITE_ACQUIRE {
+            claim.write_lease_ms = call.lease_ms;
+            claim.write_ms = claim.write_ms.max(end_ms);
+        } else {
+            claim.read_lease_ms = call.lease_ms;
+            claim.reads_ms.push(end_ms);
+        }
+    }
+
     fn acquired(&mut self, call: &Call, out: Outcome, before: State, after: State, findings: &mut Findings) {
         let Call { owner, lease_ms, now_ms, .. } = *call;
         let write = call.operation == WRITE_ACQUIRE;
@@ -194,6 +218,16 @@ impl ReadWriteLock {
             false => "refused, but nobody else is in the way".to_owned(),
         });
         if !granted {
+            let others = (0..OWNERS).filter(|&other| other != owner).map(|other| &self.claims[other]);
+            let runs = others.into_iter().any(|claim| {
+                let reads = claim.reads_ms.iter().any(|end| *end >= now_ms);
+                claim.write_ms >= now_ms || reads && before.mode == Mode::Read
+            });
+            if findings.is_strict() {
+                findings.expect(A2, runs, || {
+                    format!("refused in mode {:?}, but no lease runs that is in the way", before.mode)
+                });
+            }
             findings.expect(T2, out.reply == Reply::Int(before.ttl_ms), || {
                 format!("told {}, held for {} ms more", out.reply, before.ttl_ms)
             });
@@ -214,15 +248,7 @@ impl ReadWriteLock {
                 before.reads, before.writes, after.reads, after.writes
             )
         });
-        let claim = &mut self.claims[owner];
-        claim.waits = None;
-        if write {
-            claim.write_lease_ms = lease_ms;
-            claim.write_ms = claim.write_ms.max(now_ms + lease_ms);
-        } else {
-            claim.read_lease_ms = lease_ms;
-            claim.reads_ms.push(now_ms + lease_ms);
-        }
+        self.claim(call);
         findings.expect(M2, !kept || self.are_kept(after.ttl_ms, now_ms), || {
             let longest = self.longest_ms(now_ms);
             format!(
@@ -261,6 +287,13 @@ impl ReadWriteLock {
         if before.reads[owner] == 0 {
             self.claims[owner].reads_ms.clear();
             return self.expect_untouched(out, before, after, findings);
+        }
+        if findings.is_strict() && !self.hold_keys.is_empty() {
+            let mine = &before.holds_ms[owner][..DEPTH.min(before.reads[owner] as usize)];
+            let ended = mine.iter().all(|left_ms| *left_ms == MISSING);
+            findings.expect(U1, !ended || out.reply == Reply::Nil, || {
+                format!("answered {} to a reader whose leases have ended", out.reply)
+            });
         }
         let kept = self.are_kept(before.ttl_ms, now_ms);
         self.claims[owner].reads_ms.pop();
@@ -376,9 +409,34 @@ impl ReadWriteLock {
         }
         let claim = &mut self.claims[owner];
         if read {
-            claim.reads_ms.iter_mut().for_each(|end| *end = now_ms + lease_ms);
+            // A hold that ended by itself is not brought back.
+            let living = claim.reads_ms.iter_mut().filter(|end| **end >= now_ms);
+            living.for_each(|end| *end = now_ms + lease_ms);
         } else {
             claim.write_ms = now_ms + lease_ms;
+        }
+    }
+
+    fn force_unlocked(
+        &mut self,
+        mode: Mode,
+        out: Outcome,
+        before: State,
+        after: State,
+        findings: &mut Findings,
+    ) {
+        let unlocks = before.mode == mode;
+        findings.expect(U2, out.reply == Reply::Int(unlocks as i64), || {
+            format!("answered {} in mode {:?}", out.reply, before.mode)
+        });
+        if !unlocks {
+            return findings.expect(A1, before == after, || format!("{before:?} became {after:?}"));
+        }
+        findings.expect(A1, after.mode == Mode::Free, || "the lock is still held".to_owned());
+        self.expect_told(out, findings);
+        for claim in &mut self.claims {
+            claim.reads_ms.clear();
+            claim.write_ms = 0;
         }
     }
 
@@ -416,14 +474,21 @@ impl Model for ReadWriteLock {
         &self.names
     }
 
+    fn is_refusal(&self, call: &Call, reply: Reply) -> bool {
+        matches!(call.operation, READ_ACQUIRE | WRITE_ACQUIRE) && matches!(reply, Reply::Int(_))
+    }
+
     fn reset(&mut self) {
         self.claims = Default::default();
     }
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
         let claim = &self.claims[call.owner];
-        self.names.message =
-            if call.operation == WRITE_UNLOCK { self.write_message } else { self.read_message };
+        self.names.message = match call.operation {
+            WRITE_UNLOCK => self.write_message,
+            WRITE_FORCE_UNLOCK => self.write_force_message,
+            _ => "0",
+        };
         match call.operation {
             READ_ACQUIRE | WRITE_ACQUIRE => call.lease_ms = LEASES_MS[choice as usize % LEASES_MS.len()],
             // Only leases that were not asked for are renewed.
@@ -453,12 +518,24 @@ impl Model for ReadWriteLock {
     fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
         let (before, after) = (self.before, self.read(view));
         if out.again {
+            if matches!(call.operation, READ_ACQUIRE | WRITE_ACQUIRE) && out.reply == Reply::Nil {
+                self.claim(call);
+            }
             return;
         }
         match call.operation {
             READ_ACQUIRE | WRITE_ACQUIRE => self.acquired(call, out, before, after, findings),
             READ_UNLOCK => self.read_unlocked(call, out, before, after, findings),
             WRITE_UNLOCK => self.write_unlocked(call, out, before, after, findings),
+            READ_FORCE_UNLOCK => self.force_unlocked(Mode::Read, out, before, after, findings),
+            WRITE_FORCE_UNLOCK => self.force_unlocked(Mode::Write, out, before, after, findings),
+            READ_IS_LOCKED => {
+                let is_locked = before.reads != [0; OWNERS];
+                let told = matches!(out.reply, Reply::Int(1) | Reply::Text(b"read"));
+                findings.expect(V1, told == is_locked, || {
+                    format!("answered {} with reads {:?}", out.reply, before.reads)
+                });
+            }
             _ => self.renewed(call, before, after, findings),
         }
         self.expect_woken(call, out, before, after, findings);

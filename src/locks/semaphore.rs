@@ -3,9 +3,10 @@
 //! | | |
 //! |---|---|
 //! | state | a string with the number of free permits |
-//! | try set | only where there is none: 1 and a message; else 0 |
+//! | try set | only where there is none, for a time or for ever: 1 and a message; else 0 |
 //! | acquire | enough: that many less, 1. Else 0 |
 //! | release, add | that many more, and a message with a positive number |
+//! | release if exists | the same, 1; where there is none nothing, 0 |
 //! | drain | none left; how many there were |
 
 use super::invariant::Invariant::*;
@@ -18,6 +19,8 @@ const ACQUIRE: usize = 1;
 const RELEASE: usize = 2;
 const ADD: usize = 3;
 const DRAIN: usize = 4;
+const RELEASE_IF_EXISTS: usize = 5;
+const TRY_SET_FOR: usize = 6;
 
 const OPERATIONS: &[Operation] = &[
     Operation::new("try_set", Sends::Script(Role::SemaphoreTrySet)),
@@ -25,6 +28,8 @@ const OPERATIONS: &[Operation] = &[
     Operation::new("release", Sends::Script(Role::SemaphoreRelease)).retried(),
     Operation::new("add", Sends::Script(Role::SemaphoreAdd)),
     Operation::new("drain", Sends::Script(Role::SemaphoreDrain)),
+    Operation::new("release_if_exists", Sends::Script(Role::SemaphoreReleaseIfExists)).retried(),
+    Operation::new("try_set_for", Sends::Script(Role::SemaphoreTrySetFor)),
 ];
 
 pub struct Semaphore {
@@ -47,15 +52,19 @@ impl Model for Semaphore {
         &self.names
     }
 
+    fn is_refusal(&self, call: &Call, reply: Reply) -> bool {
+        matches!(call.operation, ACQUIRE | RELEASE_IF_EXISTS) && reply == Reply::Int(0)
+    }
+
     fn reset(&mut self) {}
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
         call.count = match call.operation {
-            TRY_SET => i64::from(choice % 4),
+            TRY_SET | TRY_SET_FOR => i64::from(choice % 4),
             ADD if choice >= 4 => -i64::from(choice % 4) - 1,
             _ => i64::from(choice % 3) + 1,
         };
-        call.lease_ms = 600_000;
+        call.lease_ms = LEASES_MS[choice as usize % LEASES_MS.len()];
         true
     }
 
@@ -71,11 +80,14 @@ impl Model for Semaphore {
         let had = before.unwrap_or(0);
         let enough = before.is_some() && had >= call.count;
         let (expected, reply) = match call.operation {
-            TRY_SET => (before.or(Some(call.count)), Some(Reply::Int(before.is_none() as i64))),
+            TRY_SET | TRY_SET_FOR => (before.or(Some(call.count)), Some(Reply::Int(before.is_none() as i64))),
             ACQUIRE => {
                 (if enough { Some(had - call.count) } else { before }, Some(Reply::Int(enough as i64)))
             }
             DRAIN => (before.map(|_| 0), None),
+            RELEASE_IF_EXISTS => {
+                (before.map(|had| had + call.count), Some(Reply::Int(before.is_some() as i64)))
+            }
             _ => (Some(had + call.count), None),
         };
         findings
@@ -89,7 +101,8 @@ impl Model for Semaphore {
             format!("answered {} instead of {reply:?}", out.reply)
         });
         let more = matches!(call.operation, RELEASE | ADD) && call.count > 0
-            || call.operation == TRY_SET && before.is_none();
+            || call.operation == RELEASE_IF_EXISTS && before.is_some()
+            || matches!(call.operation, TRY_SET | TRY_SET_FOR) && before.is_none();
         findings.expect(Q2, !more || !out.messages.is_empty(), || {
             format!("{before:?} became {after:?} and nobody was told")
         });

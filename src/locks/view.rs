@@ -1,5 +1,6 @@
 //! The keyspace as the models read it: directly, without commands and without copies.
 
+use crate::node::Node;
 use crate::store::{Entry, Hash, List, Now, SortedSet, Store, Value};
 
 /// Database 0 of a node.
@@ -7,6 +8,9 @@ use crate::store::{Entry, Hash, List, Now, SortedSet, Store, Value};
 pub struct View<'a> {
     store: &'a Store,
     now: Now,
+    /// This node and those beside it, and their time without the jumps of each. None: there is but this store.
+    nodes: &'a [Node],
+    clock: Now,
 }
 
 /// PTTL of a key that is missing, and of one that does not expire.
@@ -15,7 +19,22 @@ pub const FOREVER: i64 = -1;
 
 impl<'a> View<'a> {
     pub fn new(store: &'a Store, now: Now) -> View<'a> {
-        View { store, now }
+        View { store, now, nodes: &[], clock: now }
+    }
+
+    /// The view of one of several nodes. `clock` is the world's.
+    pub fn of_node(nodes: &'a [Node], node: usize, clock: Now) -> View<'a> {
+        let Node { store, wall_jump_ms, .. } = &nodes[node];
+        let now = Now { wall_offset_ms: clock.wall_offset_ms.saturating_add(*wall_jump_ms), ..clock };
+        View { store, now, nodes, clock }
+    }
+
+    /// All nodes at this instant.
+    pub fn all(self) -> impl Iterator<Item = View<'a>> {
+        let alone = self.nodes.is_empty().then_some(self);
+        alone
+            .into_iter()
+            .chain((0..self.nodes.len()).map(move |node| View::of_node(self.nodes, node, self.clock)))
     }
 
     pub fn now(self) -> Now {
@@ -57,6 +76,14 @@ impl<'a> View<'a> {
     pub fn number(self, key: &[u8]) -> Option<i64> {
         match &self.entry(key)?.value {
             Value::String(value) => value.as_i64(),
+            _ => None,
+        }
+    }
+
+    /// The bytes of a string.
+    pub fn text(self, key: &[u8]) -> Option<Vec<u8>> {
+        match &self.entry(key)?.value {
+            Value::String(value) => Some(value.to_vec()),
             _ => None,
         }
     }
