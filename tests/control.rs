@@ -472,3 +472,14 @@ fn mistakes_are_named() {
         assert_eq!(world.sim(line), format!("-SIMERR {error}\r\n"), "{line}");
     }
 }
+
+/// Found by the fuzz target of commands.
+#[test]
+fn a_key_that_a_jump_has_ended_leaves_no_timer_behind() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app");
+    assert_eq!(world.call(app, "SET k v PX 1000"), "+OK\r\n");
+    world.sim("CLOCK JUMP 5000");
+    assert_eq!(world.sim("NODE RESUME 0"), "+OK\r\n");
+    assert_eq!(world.sim("CLOCK TIMERS"), "*0\r\n");
+}

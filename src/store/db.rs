@@ -213,10 +213,10 @@ impl Store {
         }
     }
 
-    /// The timer of a key has fired and is gone.
+    /// The timer of a key has fired and is gone, or counts as if it had.
     pub fn timer_fired(&mut self, db: usize, slot: u32) {
-        if let Some(entry) = self.dbs[db].entry_mut(slot) {
-            entry.timer = TimerId::NONE;
+        if let Some(entry) = self.dbs[db].keys.value_mut(slot) {
+            self.timers.cancel(std::mem::replace(&mut entry.timer, TimerId::NONE));
         }
     }
 
