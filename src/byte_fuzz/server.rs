@@ -142,7 +142,7 @@ fn run_commands(bytes: &[u8]) -> String {
     let mut sim = Sim::new(SimOptions { version, ..SimOptions::default() });
     let names = names(version);
     let clients = [sim.connect(0), sim.connect(0), sim.connect(0)];
-    // CLIENT REPLY in a transaction leaves holes in its reply, as in Redis.
+    // CLIENT REPLY, and AUTH that fails, leave holes in the reply of a transaction, as in Redis.
     let mut is_muted = false;
     while !input.is_empty() {
         let client = clients[input.int_in_range(0..=2).unwrap_or(0)];
@@ -155,6 +155,7 @@ fn run_commands(bytes: &[u8]) -> String {
         };
         let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
         sim.send(client, &argv);
+        is_muted |= argv[0].eq_ignore_ascii_case(b"auth");
         is_muted |= argv.len() > 1 && argv[1].eq_ignore_ascii_case(b"reply");
         for client in clients {
             let bytes = sim.received(client);
