@@ -306,7 +306,7 @@ impl Shadow {
             return Ok(());
         }
         // A node sees but a part of a lock that several make up.
-        let single = objects(kit).into_iter().filter(|(_, model)| model.nodes() == 1);
+        let single = all_objects(kit).into_iter().filter(|(_, model)| model.nodes() == 1);
         let all = single.map(|(object, model)| Candidate { object, model });
         let new: Vec<Candidate> = all.filter(fits).collect();
         if new.is_empty() {

@@ -610,6 +610,17 @@ pub fn permit_id(n: u64) -> [u8; 16] {
 
 /// The models of a release: one for each kind of object that its scripts make up.
 pub fn objects(kit: &Kit) -> Vec<(&'static str, Box<dyn Model>)> {
+    // Some share scripts with others; what they are acquired with is their own.
+    let is_own =
+        |operation: &&Operation| matches!(operation.name.rsplit('.').next(), Some("acquire" | "count_down"));
+    let has_own = |model: &dyn Model| {
+        model.operations().iter().filter(is_own).any(|operation| kit.find(operation.sends).is_some())
+    };
+    all_objects(kit).into_iter().filter(|(_, model)| has_own(&**model)).collect()
+}
+
+/// The models of all kinds of object, whether `kit` has their scripts or not.
+pub fn all_objects(kit: &Kit) -> Vec<(&'static str, Box<dyn Model>)> {
     use super::{
         fair::Fair,
         faster::FasterMultiLock,
@@ -621,30 +632,21 @@ pub fn objects(kit: &Kit) -> Vec<(&'static str, Box<dyn Model>)> {
         rw::ReadWriteLock,
         semaphore::Semaphore,
     };
-    let mut objects: Vec<(&'static str, Box<dyn Model>)> = Vec::new();
-    let mut add = |name, model: Box<dyn Model>| {
-        // Some share scripts with others; what they are acquired with is their own.
-        let is_own = |operation: &&Operation| {
-            matches!(operation.name.rsplit('.').next(), Some("acquire" | "count_down"))
-        };
-        if model.operations().iter().filter(is_own).any(|operation| kit.find(operation.sends).is_some()) {
-            objects.push((name, model));
-        }
-    };
-    add("rlock", Box::new(RLock::new(Kind::RLock)));
-    add("rw", Box::new(ReadWriteLock::new(kit)));
-    add("fair", Box::new(Fair::new(kit, true)));
-    add("fair-nonreentrant", Box::new(Fair::new(kit, false)));
-    add("spin", Box::new(RLock::new(Kind::Spin)));
-    add("fenced", Box::new(RLock::new(Kind::Fenced)));
-    add("nonreentrant", Box::new(RLock::new(Kind::NonReentrant)));
-    add("semaphore", Box::<Semaphore>::default());
-    add("permit", Box::<PermitSemaphore>::default());
-    add("latch", Box::<CountDownLatch>::default());
-    add("rate", Box::new(RateLimiter::new(kit)));
-    add("faster", Box::<FasterMultiLock>::default());
-    add("multi", Box::new(MultiLock::of_all()));
-    add("redlock", Box::new(MultiLock::of_majority()));
-    add("own", Box::<super::own::OwnLock>::default());
-    objects
+    vec![
+        ("rlock", Box::new(RLock::new(Kind::RLock))),
+        ("rw", Box::new(ReadWriteLock::new(kit))),
+        ("fair", Box::new(Fair::new(kit, true))),
+        ("fair-nonreentrant", Box::new(Fair::new(kit, false))),
+        ("spin", Box::new(RLock::new(Kind::Spin))),
+        ("fenced", Box::new(RLock::new(Kind::Fenced))),
+        ("nonreentrant", Box::new(RLock::new(Kind::NonReentrant))),
+        ("semaphore", Box::<Semaphore>::default()),
+        ("permit", Box::<PermitSemaphore>::default()),
+        ("latch", Box::<CountDownLatch>::default()),
+        ("rate", Box::new(RateLimiter::new(kit))),
+        ("faster", Box::<FasterMultiLock>::default()),
+        ("multi", Box::new(MultiLock::of_all())),
+        ("redlock", Box::new(MultiLock::of_majority())),
+        ("own", Box::<super::own::OwnLock>::default()),
+    ]
 }
