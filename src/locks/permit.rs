@@ -295,7 +295,11 @@ impl Model for PermitSemaphore {
                 });
             }
             LEASE => {
-                let left_ms = before.end_of(call.permit).map_or(0, |end| (end - clock_ms).max(0));
+                let left_ms = match before.end_of(call.permit) {
+                    Some(NEVER) => -1,
+                    Some(end) => (end - clock_ms).max(0),
+                    None => 0,
+                };
                 findings.expect(V1, out.reply == Reply::Int(left_ms), || {
                     format!("answered {}, the permit is held for {left_ms} ms more", out.reply)
                 });
