@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io;
+use std::mem;
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -83,6 +84,7 @@ impl Connection {
         loop {
             let unread = self.unread(&self.server.world.borrow());
             let may_read = unread < UNREAD_LIMIT;
+            let mut was_read = false;
             if !(self.throttled && may_read) {
                 let fate = poll_fn(|cx| {
                     if woken.as_mut().poll(cx).is_ready() {
@@ -92,6 +94,7 @@ impl Connection {
                     if unread > 0 && self.stream.poll_writable(cx)?.is_ready() {
                         return Poll::Ready(Ok(Fate::Open));
                     }
+                    was_read = may_read;
                     if may_read { self.poll_read(cx) } else { Poll::Pending }
                 });
                 if fate.await? == Fate::Closed {
@@ -99,6 +102,9 @@ impl Connection {
                 }
             }
             self.run_pending();
+            if was_read {
+                after_the_others().await;
+            }
             if self.flush()? == Fate::Closed {
                 return Ok(());
             }
@@ -137,7 +143,7 @@ impl Connection {
         if self.pending.is_empty() {
             return;
         }
-        let mut pending = std::mem::take(&mut self.pending);
+        let mut pending = mem::take(&mut self.pending);
         let used = self.run(&pending);
         pending.advance(used);
         if !pending.is_empty() {
@@ -209,4 +215,18 @@ impl Connection {
             }
         }
     }
+}
+
+/// Lets the tasks that are ready run first. So replies go out together, after the requests of all clients that were there, as in
+/// Redis: clients that sleep in one process are woken by the first and have work until the last.
+async fn after_the_others() {
+    let mut is_last = false;
+    poll_fn(|cx| {
+        if mem::replace(&mut is_last, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await
 }
