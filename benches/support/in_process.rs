@@ -23,6 +23,13 @@ impl InProcess {
         InProcess { world, parser: RequestParser::default(), output: Vec::new() }
     }
 
+    /// One whose run is written down.
+    pub fn traced() -> InProcess {
+        let mut server = InProcess::new();
+        server.world.start_trace();
+        server
+    }
+
     pub fn connect(&mut self) -> ConnId {
         self.world.open(0, "127.0.0.1:50000".to_owned(), "127.0.0.1:6379".to_owned())
     }
@@ -41,5 +48,7 @@ impl InProcess {
         self.output.clear();
         self.world.take_output(client, &mut self.output);
         assert_ne!(self.output.first(), Some(&b'-'));
+        self.output.clear();
+        self.world.take_trace(&mut self.output);
     }
 }

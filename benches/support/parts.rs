@@ -30,6 +30,7 @@ pub const PARTS: &[Part] = &[
     ("request: set", || request("set")),
     ("request: hset", || request("hset")),
     ("request: acquire", || request("acquire")),
+    ("request: acquire, while a trace is written", || request_to("acquire", InProcess::traced())),
     ("request: contend", || request("contend")),
     ("request: renew", || request("renew")),
     ("two requests: lock", || request("lock")),
@@ -127,8 +128,11 @@ fn come_and_go() -> Run {
 
 /// All steps of a workload, from the bytes of the requests to those of the replies.
 fn request(name: &str) -> Run {
+    request_to(name, InProcess::new())
+}
+
+fn request_to(name: &str, mut server: InProcess) -> Run {
     let workload = WORKLOADS.iter().find(|workload| workload.name == name).unwrap();
-    let mut server = InProcess::new();
     let client = server.connect();
     workload::load_scripts().chain(workload.before(0)).for_each(|request| server.send(client, &request));
     let steps = workload.batches(0, workload.steps.len());
