@@ -5,7 +5,7 @@ use redlatch::world::{ClockMode, ConnId, World, WorldOptions};
 use redlatch::{Version, node};
 
 pub struct InProcess {
-    world: World,
+    pub world: World,
     parser: RequestParser,
     output: Vec<u8>,
 }
@@ -21,13 +21,6 @@ impl InProcess {
             nodes: vec![config],
         });
         InProcess { world, parser: RequestParser::default(), output: Vec::new() }
-    }
-
-    /// One whose run is written down.
-    pub fn traced() -> InProcess {
-        let mut server = InProcess::new();
-        server.world.start_trace();
-        server
     }
 
     pub fn connect(&mut self) -> ConnId {

@@ -30,7 +30,7 @@ pub const PARTS: &[Part] = &[
     ("request: set", || request("set")),
     ("request: hset", || request("hset")),
     ("request: acquire", || request("acquire")),
-    ("request: acquire, while a trace is written", || request_to("acquire", InProcess::traced())),
+    ("request: acquire, while a trace is written", traced_acquire),
     ("request: contend", || request("contend")),
     ("request: renew", || request("renew")),
     ("two requests: lock", || request("lock")),
@@ -129,6 +129,12 @@ fn come_and_go() -> Run {
 /// All steps of a workload, from the bytes of the requests to those of the replies.
 fn request(name: &str) -> Run {
     request_to(name, InProcess::new())
+}
+
+fn traced_acquire() -> Run {
+    let mut server = InProcess::new();
+    server.world.start_trace();
+    request_to("acquire", server)
 }
 
 fn request_to(name: &str, mut server: InProcess) -> Run {
