@@ -47,10 +47,11 @@ impl Server {
         }
         let field = |name| info.lines().find_map(|line| line.strip_prefix(name));
         let release = field("redis_version:").ok_or_else(silent)?;
-        let name = match (&own, field("valkey_version:")) {
-            (Some(_), _) => "redlatch".to_owned(),
-            (None, Some(valkey)) => format!("valkey {valkey}"),
-            (None, None) => format!("redis {release}"),
+        let is_redlatch = field("os:").is_some_and(|os| os.starts_with("Redlatch"));
+        let name = match field("valkey_version:") {
+            _ if is_redlatch => "redlatch".to_owned(),
+            Some(valkey) => format!("valkey {valkey}"),
+            None => format!("redis {release}"),
         };
         let process = field("process_id:").filter(|_| addr.ip().is_loopback()).and_then(|id| id.parse().ok());
         Ok(Server { name: format!("{name} :{}", addr.port()), addr, process, _own: own })

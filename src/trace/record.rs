@@ -15,8 +15,10 @@ pub struct Recorder {
 /// How many bytes of a string are looked at together.
 const CHUNK: usize = 16;
 
-/// The fewest events between two digests; with more keys they are rarer, so that their cost stays a part of the rest.
-const DIGEST_EVERY: u64 = 256;
+/// The fewest events between two digests.
+const DIGEST_EVERY: u64 = 64;
+/// The fewest events for each key and client whose state goes into a digest, so that digests stay a small part of the cost.
+const EVENTS_PER_ITEM: u64 = 4;
 
 /// The time and the number of an event.
 #[derive(Clone, Copy, Debug)]
@@ -219,13 +221,13 @@ impl Recorder {
         self.finish();
     }
 
-    /// Whether a digest is due after this event, in a world of so many keys.
-    pub fn wants_digest(&mut self, keys: impl FnOnce() -> u64) -> bool {
+    /// Whether a digest is due after this event, in a world of so many keys and clients.
+    pub fn wants_digest(&mut self, items: impl FnOnce() -> u64) -> bool {
         self.until_digest = self.until_digest.saturating_sub(1);
         if self.until_digest > 0 {
             return false;
         }
-        self.until_digest = keys().max(DIGEST_EVERY);
+        self.until_digest = (EVENTS_PER_ITEM * items()).max(DIGEST_EVERY);
         true
     }
 

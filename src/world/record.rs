@@ -1,8 +1,8 @@
 //! The world's side of traces: it records what happens, and does again what was recorded.
 
 use super::World;
-use crate::node::SessionId;
 use crate::node::session::Kind;
+use crate::node::{Node, SessionId};
 use crate::trace::Recorder;
 use crate::trace::record::When;
 use crate::wire::ProtocolError;
@@ -42,8 +42,9 @@ impl World {
                 }
             }
         }
-        let keys = || self.nodes.iter().flat_map(|node| &node.store.dbs).map(|db| db.len() as u64).sum();
-        if recorder.wants_digest(keys) {
+        let items =
+            |node: &Node| node.sessions.len() + node.store.dbs.iter().map(|db| db.len()).sum::<usize>();
+        if recorder.wants_digest(|| self.nodes.iter().map(|node| items(node) as u64).sum()) {
             recorder.digest(self.events, &self.digest());
         }
         self.recorder = Some(recorder);
