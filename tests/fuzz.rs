@@ -256,3 +256,70 @@ fn locks_of_ones_own_are_tried_too() {
     let found: Vec<&str> = search(&slow, 3).iter().map(|finding| finding.violation.invariant.id()).collect();
     assert_eq!(found, ["G1", "G1"]);
 }
+
+/// A lock with a branch that nothing reaches.
+const WITH_A_DEAD_BRANCH: &str = r#"
+[acquire]
+script = """
+if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end
+if redis.call('exists', KEYS[1]) == 0 then
+    for i = 1, 2 do redis.call('del', KEYS[1]) end
+else
+    return 0
+end
+return 0"""
+keys = ["lock"]
+args = ["owner", "lease_ms"]
+
+[release]
+script = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
+keys = ["lock"]
+args = ["owner"]
+"#;
+
+#[test]
+fn branches_that_nothing_reaches_are_named() {
+    let kit = Kit::of_own(WITH_A_DEAD_BRANCH).unwrap();
+    let options = Options { runs: Some(500), ..Options::default() };
+    let reports = fuzz::run(&kit, &options).unwrap();
+    let never = [
+        "branch never reached: acquire: if redis.call('exists', KEYS[1]) == 0 then",
+        "branch never reached: acquire: for i = 1, 2 do",
+    ];
+    let text = fuzz::report::coverage(&reports[0]);
+    let found: Vec<&str> = text.lines().map(str::trim).filter(|line| line.starts_with("branch")).collect();
+    assert_eq!(found, never);
+    let junit = fuzz::report::junit(&reports, "");
+    assert!(junit.contains("branch never reached: acquire: for i = 1, 2 do"), "{junit}");
+
+    let json: serde_json::Value = serde_json::from_str(&fuzz::report::json(&reports, "")).unwrap();
+    let merged = fuzz::report::merge(vec![json.clone(), json.clone()]);
+    for report in [&json, &merged] {
+        let never = report["objects"][0]["branches_never_reached"].as_array().unwrap();
+        assert_eq!(never.len(), 2);
+        assert!(never.iter().any(|branch| branch["branch"] == "for i = 1, 2 do"), "{never:?}");
+    }
+    let taken = |report: &serde_json::Value| {
+        let branches = &report["objects"][0]["coverage"][1]["branches"];
+        branches["if redis.call('get', KEYS[1]) == ARGV[1] then"].as_u64().unwrap()
+    };
+    assert!(taken(&json) > 0);
+    assert_eq!(taken(&merged), 2 * taken(&json));
+}
+
+#[test]
+fn branches_of_a_release_are_counted() {
+    let mut options = options("rlock", "M3@force_unlock", Rules::AsDocumented);
+    options.runs = Some(2_000);
+    let report = fuzz::run(&kit("4.7.0"), &options).unwrap().remove(0);
+    let acquire = &report.operations[0];
+    assert_eq!(acquire.script, "RedissonLock.tryLockInnerAsync");
+    assert_eq!(acquire.branches.len(), 2, "{:?}", acquire.branches);
+    assert!(acquire.branches[0].starts_with("if ((redis.call('exists', KEYS[1]) == 0)"));
+    assert!(acquire.branches[1].starts_with("past if"));
+    let taken = &report.coverage.branches[0];
+    assert!(taken.iter().all(|taken| *taken > 0), "{taken:?}");
+    // Granted or refused, in the schedules that are watched: not in all of them.
+    let replies: u64 = report.coverage.replies[0].iter().sum();
+    assert!(taken.iter().sum::<u64>() < replies / 4, "{taken:?} of {replies}");
+}

@@ -1,9 +1,11 @@
 //! The server that schedules run on: one node in this process with a clock that moves when told.
 
+use super::branches::{self, Branch};
 use crate::locks::kit::Tool;
 use crate::locks::model::{Args, Message, Reply};
 use crate::locks::view::View;
 use crate::node::Config;
+use crate::script::sha1_hex;
 use crate::version::Version;
 use crate::wire::client::elements;
 use crate::world::{ClockMode, ConnId, World, WorldOptions};
@@ -25,6 +27,8 @@ pub struct Bench {
     messages: Vec<Message>,
     /// What was sent and answered, if somebody wants to know.
     record: Option<Vec<Exchange>>,
+    /// In the place of scripts run their copies with marks.
+    watches_branches: bool,
 }
 
 /// The connections to a node.
@@ -50,12 +54,38 @@ impl Exchange {
     }
 }
 
-/// A script on the server.
+/// A script for the server.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    sha: String,
-    text: String,
+    plain: Text,
+    /// The copy that tells which branches were taken.
+    marked: Text,
+    pub branches: Vec<Branch>,
     keys: String,
+}
+
+#[derive(Clone, Debug)]
+struct Text {
+    sha: [u8; 40],
+    text: String,
+}
+
+impl Text {
+    fn new(text: String) -> Text {
+        Text { sha: sha1_hex(text.as_bytes()), text }
+    }
+}
+
+impl Loaded {
+    pub fn new(tool: &Tool) -> Loaded {
+        let marked = branches::mark(&tool.text);
+        Loaded {
+            plain: Text::new(tool.text.clone()),
+            marked: Text::new(marked.text),
+            branches: marked.branches,
+            keys: tool.binding.keys.len().to_string(),
+        }
+    }
 }
 
 impl Bench {
@@ -84,6 +114,7 @@ impl Bench {
             pushed: Vec::new(),
             messages: Vec::new(),
             record: None,
+            watches_branches: false,
         }
     }
 
@@ -144,28 +175,35 @@ impl Bench {
         Reply::parse(&self.reply)
     }
 
-    pub fn load(&mut self, tool: &Tool) -> Loaded {
-        let text = tool.text.clone();
-        let sha = match self.command(&[b"SCRIPT", b"LOAD", text.as_bytes()]) {
-            Reply::Text(sha) => String::from_utf8_lossy(sha).into_owned(),
-            _ => String::new(),
-        };
-        Loaded { sha, text, keys: tool.binding.keys.len().to_string() }
+    /// Whether it is noted from here on which branches scripts take.
+    pub fn watch_branches(&mut self, on: bool) {
+        if self.watches_branches != on {
+            self.watches_branches = on;
+            self.world.note_lines(on);
+        }
     }
 
-    /// Runs a script; loads it again if the server has forgotten it, as clients do.
+    /// The branches that a script took when it ran last, if they were noted.
+    pub fn branches_taken<'a>(&self, script: &'a Loaded) -> impl Iterator<Item = usize> + use<'a, '_> {
+        let node = &self.world.nodes()[self.node];
+        let branches = script.branches.iter().filter(|_| self.watches_branches).enumerate();
+        branches.filter(|(_, branch)| node.has_reached(branch.line)).map(|(index, _)| index)
+    }
+
+    /// Runs a script; loads it if the server does not have it, as clients do.
     pub fn run(&mut self, script: &Loaded, args: &Args) {
+        let Text { sha, text } = if self.watches_branches { &script.marked } else { &script.plain };
         let mut argv: SmallVec<[&[u8]; 16]> = SmallVec::new();
-        argv.extend([&b"EVALSHA"[..], script.sha.as_bytes(), script.keys.as_bytes()]);
+        argv.extend([&b"EVALSHA"[..], sha, script.keys.as_bytes()]);
         argv.extend(args.iter());
         self.request(&argv);
         if self.reply.starts_with(b"-NOSCRIPT") {
-            self.request(&[b"SCRIPT", b"LOAD", script.text.as_bytes()]);
+            self.request(&[b"SCRIPT", b"LOAD", text.as_bytes()]);
             self.request(&argv);
         }
         if let Some(record) = &mut self.record {
             argv[0] = b"EVAL";
-            argv[1] = script.text.as_bytes();
+            argv[1] = script.plain.text.as_bytes();
             let argv = argv.iter().map(|arg| arg.to_vec()).collect();
             record.push(Exchange { node: self.node, argv, reply: self.reply.clone() });
         }

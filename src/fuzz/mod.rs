@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `schedule` | steps, their words, random ones |
 //! | `bench` | the server |
+//! | `branches` | the branches of a script, and a copy of it that tells which were taken |
 //! | `runner` | one schedule, step by step |
 //! | `shrink` | the shortest schedule |
 //! | `compare` | two releases on the same schedules |
@@ -20,6 +21,7 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod bench;
+pub mod branches;
 pub mod compare;
 pub mod real;
 pub mod report;
@@ -101,10 +103,26 @@ pub struct ObjectReport {
     pub findings: Vec<Finding>,
     pub schedules: u64,
     pub coverage: Coverage,
-    /// The operations in the order of the coverage, and whether the release has them.
-    pub operations: Vec<(&'static str, bool)>,
+    /// The operations in the order of the coverage.
+    pub operations: Vec<OperationReport>,
     pub took: Duration,
 }
+
+/// What the coverage of an operation refers to.
+#[derive(Clone, Debug)]
+pub struct OperationReport {
+    pub name: &'static str,
+    /// The release has what it needs.
+    pub is_present: bool,
+    /// Its script as `Class.method`; empty if it sends none.
+    pub script: String,
+    /// The branches of the script, in the order of the coverage.
+    pub branches: Vec<String>,
+}
+
+/// Branches are counted in one of so many schedules: 64 in a row, because scripts with marks are loaded for it.
+const WATCHED: u64 = 16;
+const WATCHED_IN_A_ROW: u64 = 64;
 
 /// Tries schedules on every object of a release.
 pub fn run(kit: &Kit, options: &Options) -> Result<Vec<ObjectReport>, String> {
@@ -193,7 +211,7 @@ impl<'a> Search<'a> {
             findings: self.findings,
             schedules: self.schedules,
             operations: (0..self.runner.operations().len())
-                .map(|operation| (self.runner.operations()[operation].name, self.runner.can(operation)))
+                .map(|operation| self.runner.describe(operation))
                 .collect(),
             coverage: self.runner.coverage,
             took: self.start.elapsed(),
@@ -275,6 +293,7 @@ impl<'a> Search<'a> {
     }
 
     fn attempt(&mut self, steps: &[Step]) {
+        self.runner.watch_branches((self.schedules / WATCHED_IN_A_ROW).is_multiple_of(WATCHED));
         self.schedules += 1;
         let rules = self.options.rules;
         let Some((at, violation)) = self.runner.run(steps, rules, &self.wanted, None) else { return };
@@ -283,6 +302,7 @@ impl<'a> Search<'a> {
         let same = Wanted::one(violation.invariant, violation.operation);
         let coverage = self.runner.coverage.clone();
         let runner = &mut self.runner;
+        runner.watch_branches(false);
         let mut shortest = shrink::shrink(&steps[..steps.len().min(at + 1)], |steps| {
             runner.run(steps, rules, &same, None).is_some()
         });

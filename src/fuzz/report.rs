@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use super::runner::{Line, REPLIES};
-use super::{Finding, ObjectReport, schedule};
+use super::runner::{Coverage, Line, REPLIES};
+use super::{Finding, ObjectReport, OperationReport, schedule};
 use crate::locks::invariant::Rules;
 
 /// A finding as a table, with the line that repeats it. `source` is where the scripts came from, as an option.
@@ -69,19 +69,25 @@ pub fn coverage(report: &ObjectReport) -> String {
         report.coverage.scripts as f64 / seconds,
         report.findings.len(),
     );
-    for (operation, (name, present)) in report.operations.iter().enumerate() {
+    let Coverage { replies, branches, .. } = &report.coverage;
+    for ((operation, replies), taken) in report.operations.iter().zip(replies).zip(branches) {
+        let OperationReport { name, is_present, script, branches } = operation;
         let seen: Vec<String> = REPLIES
             .iter()
-            .zip(&report.coverage.replies[operation])
+            .zip(replies)
             .filter(|(_, count)| **count > 0)
             .map(|(kind, count)| format!("{kind} {count}"))
             .collect();
-        let seen = match (present, seen.is_empty()) {
+        let seen = match (is_present, seen.is_empty()) {
             (false, _) => "not in this release".to_owned(),
             (true, true) => "never reached".to_owned(),
             (true, false) => seen.join(", "),
         };
         let _ = writeln!(out, "  {name:16} {seen}");
+        let never = branches.iter().zip(taken).filter(|(_, taken)| **taken == 0);
+        for (branch, _) in never {
+            let _ = writeln!(out, "  {:16} branch never reached: {script}: {branch}", "");
+        }
     }
     out
 }
@@ -104,22 +110,49 @@ pub fn json(reports: &[ObjectReport], source: &str) -> String {
                 "seconds": after.as_secs_f64(), "again": again(finding, source), "run": lines.collect::<Vec<_>>(),
             })
         });
-        let operations = report.operations.iter().zip(&report.coverage.replies).map(|((name, present), replies)| {
-            let replies: serde_json::Map<_, _> =
-                REPLIES.iter().zip(replies).map(|(kind, count)| ((*kind).to_owned(), (*count).into())).collect();
-            serde_json::json!({"operation": name, "present": present, "replies": replies})
+        let Coverage { replies, branches, scripts, .. } = &report.coverage;
+        let operations = report.operations.iter().zip(replies).zip(branches).map(|((operation, replies), taken)| {
+            let OperationReport { name, is_present, script, branches } = operation;
+            let replies = counts(REPLIES.iter().copied().zip(replies));
+            let branches = counts(branches.iter().map(String::as_str).zip(taken));
+            serde_json::json!({
+                "operation": name, "present": is_present, "replies": replies, "script": script, "branches": branches,
+            })
         });
-        serde_json::json!({
-            "object": report.object, "schedules": report.schedules, "scripts": report.coverage.scripts,
+        let mut object = serde_json::json!({
+            "object": report.object, "schedules": report.schedules, "scripts": scripts,
             "seconds": report.took.as_secs_f64(), "findings": findings.collect::<Vec<_>>(),
             "coverage": operations.collect::<Vec<_>>(),
-        })
+        });
+        list_never_reached(&mut object);
+        object
     });
     let document = serde_json::json!({"source": source, "objects": objects.collect::<Vec<_>>()});
     format!("{document:#}\n")
 }
 
-/// One test case for each promise that is broken, and one that passes for each object without any.
+fn counts<'a>(
+    counts: impl Iterator<Item = (&'a str, &'a u64)>,
+) -> serde_json::Map<String, serde_json::Value> {
+    counts.map(|(name, count)| (name.to_owned(), (*count).into())).collect()
+}
+
+/// Adds the branches that were not reached to the report of an object.
+fn list_never_reached(object: &mut serde_json::Value) {
+    let operations = object["coverage"].as_array().into_iter().flatten();
+    let never = operations.flat_map(|operation| {
+        let branches = operation["branches"].as_object().into_iter().flatten();
+        branches.filter(|(_, taken)| **taken == 0).map(|(branch, _)| {
+            serde_json::json!({
+                "operation": operation["operation"], "script": operation["script"], "branch": branch,
+            })
+        })
+    });
+    object["branches_never_reached"] = never.collect();
+}
+
+/// One test case for each promise that is broken, and one that passes for each object without any. What was reached goes with them
+/// as text.
 pub fn junit(reports: &[ObjectReport], source: &str) -> String {
     let escape = |text: &str| {
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -152,7 +185,8 @@ pub fn junit(reports: &[ObjectReport], source: &str) -> String {
             let _ = writeln!(out, "    <failure message=\"{what}\">{report}</failure>\n  </testcase>");
         }
     }
-    out.push_str("</testsuite>\n");
+    let reached: String = reports.iter().map(coverage).collect();
+    let _ = writeln!(out, "  <system-out>{}</system-out>\n</testsuite>", escape(&reached));
     out
 }
 
@@ -205,6 +239,15 @@ pub fn difference(difference: &super::compare::Difference, old: &str, new: &str)
     )
 }
 
+/// Adds up counts of the same names.
+fn add_counts(known: &mut serde_json::Value, other: &serde_json::Value) {
+    let Some(known) = known.as_object_mut() else { return };
+    for (name, count) in other.as_object().into_iter().flatten() {
+        let sum = known.get(name).and_then(|count| count.as_u64()).unwrap_or(0) + count.as_u64().unwrap_or(0);
+        known.insert(name.clone(), sum.into());
+    }
+}
+
 /// Adds up reports of several processes, as [`json`] wrote them: the shortest schedule of each finding stays.
 pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
     let mut objects: Vec<serde_json::Value> = Vec::new();
@@ -217,6 +260,15 @@ pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
         for sum in ["schedules", "scripts"] {
             known[sum] = (known[sum].as_u64().unwrap_or(0) + object[sum].as_u64().unwrap_or(0)).into();
         }
+        for operation in object["coverage"].as_array().into_iter().flatten() {
+            let operations = known["coverage"].as_array_mut().into_iter().flatten();
+            let same = |known: &&mut serde_json::Value| known["operation"] == operation["operation"];
+            for known in operations.filter(same) {
+                add_counts(&mut known["replies"], &operation["replies"]);
+                add_counts(&mut known["branches"], &operation["branches"]);
+            }
+        }
+        list_never_reached(known);
         for finding in object["findings"].as_array().into_iter().flatten() {
             let Some(findings) = known["findings"].as_array_mut() else { continue };
             let same = |known: &&mut serde_json::Value| {

@@ -2,8 +2,10 @@
 
 use std::fmt::Write;
 
+use super::OperationReport;
 use super::bench::{Bench, Exchange, Loaded};
 use super::schedule::{Common, Step};
+use crate::locks::binding::Slot;
 use crate::locks::invariant::{Invariant, Rules};
 use crate::locks::kit::Kit;
 use crate::locks::model::*;
@@ -22,6 +24,8 @@ const REST_MS: u64 = 3_600_000;
 pub struct Coverage {
     /// For each operation how often each kind of reply came.
     pub replies: Vec<[u64; REPLIES.len()]>,
+    /// For each operation how often each branch of its script was taken, in the schedules that are watched.
+    pub branches: Vec<Vec<u64>>,
     pub scripts: u64,
     pub steps: u64,
 }
@@ -68,11 +72,21 @@ struct Sent {
     is_valid: bool,
 }
 
+/// The script of an operation.
+struct Script {
+    loaded: Loaded,
+    /// `Class.method`.
+    name: String,
+    slots: Vec<Slot>,
+    is_writer: bool,
+}
+
 /// Runs schedules of one object.
 pub struct Runner {
     bench: Bench,
     model: Box<dyn Model>,
-    scripts: Vec<Option<(Loaded, Vec<crate::locks::binding::Slot>, bool)>>,
+    /// For each operation what it sends, if that is a script.
+    scripts: Vec<Option<Script>>,
     sent: [Sent; OWNERS],
     /// How many scripts had been interrupted.
     interrupted: u64,
@@ -87,17 +101,24 @@ pub struct Runner {
 
 impl Runner {
     pub fn new(kit: &Kit, model: Box<dyn Model>, version: Version) -> Runner {
-        let mut bench = Bench::new(version, model.nodes());
-        let mut scripts = Vec::new();
-        for operation in model.operations() {
-            scripts.push(kit.find(operation.sends).map(|tool| {
-                let slots = tool.binding.keys.iter().chain(&tool.binding.args).copied().collect();
-                (bench.load(tool), slots, operation.name.starts_with("write."))
-            }));
-        }
-        let coverage = Coverage { replies: vec![[0; REPLIES.len()]; scripts.len()], ..Coverage::default() };
+        let script = |operation: &Operation| {
+            let tool = kit.find(operation.sends)?;
+            Some(Script {
+                loaded: Loaded::new(tool),
+                name: tool.name.clone(),
+                slots: tool.binding.keys.iter().chain(&tool.binding.args).copied().collect(),
+                is_writer: operation.name.starts_with("write."),
+            })
+        };
+        let scripts: Vec<_> = model.operations().iter().map(script).collect();
+        let branches = |script: &Option<Script>| script.as_ref().map_or(0, |s| s.loaded.branches.len());
+        let coverage = Coverage {
+            replies: vec![[0; REPLIES.len()]; scripts.len()],
+            branches: scripts.iter().map(|script| vec![0; branches(script)]).collect(),
+            ..Coverage::default()
+        };
         Runner {
-            bench,
+            bench: Bench::new(version, model.nodes()),
             model,
             scripts,
             sent: Default::default(),
@@ -114,6 +135,23 @@ impl Runner {
 
     pub fn operations(&self) -> &'static [Operation] {
         self.model.operations()
+    }
+
+    /// What is known of an operation besides how it went.
+    pub fn describe(&self, operation: usize) -> OperationReport {
+        let script = self.scripts[operation].as_ref();
+        let branches = script.map(|script| &script.loaded.branches[..]).unwrap_or_default();
+        OperationReport {
+            name: self.model.operations()[operation].name,
+            is_present: self.can(operation),
+            script: script.map_or(String::new(), |script| script.name.clone()),
+            branches: branches.iter().map(|branch| branch.name.clone()).collect(),
+        }
+    }
+
+    /// Whether it is counted in the schedules to come which branches scripts take. They run slower then.
+    pub fn watch_branches(&mut self, on: bool) {
+        self.bench.watch_branches(on);
     }
 
     /// Whether the release has what an operation needs.
@@ -241,13 +279,13 @@ impl Runner {
     fn send(&mut self, call: &Call) {
         let row = &self.model.operations()[call.operation];
         let names = self.model.names();
-        if let Some((script, slots, is_writer)) = &self.scripts[call.operation] {
+        if let Some(Script { loaded, slots, is_writer, .. }) = &self.scripts[call.operation] {
             self.args.clear();
             for &slot in slots {
                 names.write(slot, call, *is_writer, &mut self.args);
             }
-            self.coverage.scripts += 1;
-            return self.bench.run(script, &self.args);
+            self.bench.run(loaded, &self.args);
+            return self.coverage.ran(call.operation, self.bench.branches_taken(loaded));
         }
         let mut digits = itoa::Buffer::new();
         let lease = digits.format(call.lease_ms).as_bytes();
@@ -311,11 +349,11 @@ impl Runner {
             return None;
         }
         let row = &self.model.operations()[call.operation];
-        let (script, ..) = self.scripts[call.operation].as_ref()?;
+        let Script { loaded, .. } = self.scripts[call.operation].as_ref()?;
         self.model.before(&call, self.bench.view());
         dump(self.bench.view(), &mut self.dumps[0]);
-        self.bench.run(script, &sent.args);
-        self.coverage.scripts += 1;
+        self.bench.run(loaded, &sent.args);
+        self.coverage.ran(call.operation, self.bench.branches_taken(loaded));
         dump(self.bench.view(), &mut self.dumps[1]);
         findings.operation = row.name;
         let second = self.bench.reply();
@@ -497,11 +535,20 @@ fn dump(view: View, into: &mut Vec<u8>) {
 }
 
 impl Coverage {
+    /// A script ran, and took these branches.
+    fn ran(&mut self, operation: usize, branches: impl Iterator<Item = usize>) {
+        self.scripts += 1;
+        branches.for_each(|branch| self.branches[operation][branch] += 1);
+    }
+
     pub fn add(&mut self, other: &Coverage) {
         for (mine, theirs) in self.replies.iter_mut().zip(&other.replies) {
             for (mine, theirs) in mine.iter_mut().zip(theirs) {
                 *mine += theirs;
             }
+        }
+        for (mine, theirs) in self.branches.iter_mut().flatten().zip(other.branches.iter().flatten()) {
+            *mine += theirs;
         }
         self.scripts += other.scripts;
         self.steps += other.steps;

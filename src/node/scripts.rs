@@ -235,6 +235,16 @@ impl Node {
         self.scripts.vm().count_instructions(on);
     }
 
+    /// Whether it is noted from here on which lines of scripts run.
+    pub fn note_lines(&mut self, on: bool) {
+        self.scripts.vm().note_lines(on);
+    }
+
+    /// Whether the script that ran last has come to a line, if lines were noted; the first is 1.
+    pub fn has_reached(&self, line: usize) -> bool {
+        self.scripts.vm.as_ref().is_some_and(|vm| vm.has_reached(line))
+    }
+
     fn count_cost(&mut self, instructions: u64) {
         if self.costs.on {
             let sha = self.scripts.vm().running();

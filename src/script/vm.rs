@@ -169,6 +169,16 @@ impl Vm {
         self.machine.instructions()
     }
 
+    /// Whether it is noted from here on which lines a script runs through. Scripts run slower then.
+    pub fn note_lines(&mut self, on: bool) {
+        self.machine.note_lines(on);
+    }
+
+    /// Whether the script that runs or ran last has come to a line, if lines were noted; the first is 1.
+    pub fn has_reached(&self, line: usize) -> bool {
+        self.machine.has_reached(line)
+    }
+
     /// Whether a script is suspended.
     pub fn is_busy(&self) -> bool {
         self.machine.is_suspended()
@@ -181,9 +191,10 @@ impl Vm {
 
     /// Throws away the whole state, and with it all compiled scripts and a suspended one.
     pub fn flush(&mut self) {
-        let counts = self.machine.counts_instructions();
+        let (counts, notes) = (self.machine.counts_instructions(), self.machine.notes_lines());
         self.machine = new_machine(self.version, self.slice, self.memory_limit, self.machine.random());
         self.machine.count_instructions(counts);
+        self.machine.note_lines(notes);
         self.generation += 1;
         self.killed = false;
     }

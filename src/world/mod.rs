@@ -117,6 +117,11 @@ impl World {
         &self.clock
     }
 
+    /// Whether it is noted from here on which lines of scripts run; [`Node::has_reached`] tells.
+    pub fn note_lines(&mut self, on: bool) {
+        self.nodes.iter_mut().for_each(|node| node.note_lines(on));
+    }
+
     /// How many events there were.
     pub fn events(&self) -> u64 {
         self.events

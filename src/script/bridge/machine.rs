@@ -79,6 +79,9 @@ pub(in crate::script) struct Shared {
     /// Whether each instruction is counted, and how many the script has taken.
     counts: Cell<bool>,
     instructions: Cell<u64>,
+    /// Whether lines are noted, and for each whether the script has come to it.
+    notes_lines: Cell<bool>,
+    lines: RefCell<Vec<bool>>,
     slice: c_int,
     finish: fn(&mut Stack, bool, &mut Reply),
     host: Cell<Option<NonNull<dyn Host>>>,
@@ -155,6 +158,15 @@ impl Shared {
         &raw const here as usize > self.native_limit.get()
     }
 
+    /// The lines of a text that the script itself compiles count as its own.
+    fn note_line(&self, line: c_int) {
+        let (mut lines, line) = (self.lines.borrow_mut(), usize::try_from(line).unwrap_or(0));
+        if lines.len() <= line {
+            lines.resize(line + 1, false);
+        }
+        lines[line] = true;
+    }
+
     /// Hands control to the driver. Returns when it resumes.
     pub(super) fn suspend(&self, signal: Signal) {
         // SAFETY: `serve` stored its yielder, and Lua runs nowhere else.
@@ -203,6 +215,8 @@ impl Machine {
             resumes: Cell::default(),
             counts: Cell::default(),
             instructions: Cell::default(),
+            notes_lines: Cell::default(),
+            lines: RefCell::default(),
             slice: setup.slice.min(c_int::MAX as u32) as c_int,
             finish: setup.finish,
             host: Cell::new(None),
@@ -332,6 +346,7 @@ impl Machine {
         shared.clock_reads.set(0);
         shared.resumes.set(0);
         shared.instructions.set(0);
+        shared.lines.borrow_mut().clear();
         {
             let mut running = shared.name.borrow_mut();
             running.clear();
@@ -344,9 +359,9 @@ impl Machine {
             set_list(thread, shared.keys_name.get(), keys);
             set_list(thread, shared.argv_name.get(), argv);
             ffi::lua_settop(thread, ON_ERROR);
-            let (hook, every): (ffi::lua_Hook, _) =
-                if shared.counts.get() { (on_instruction, 1) } else { (on_count, shared.slice) };
-            ffi::lua_sethook(thread, Some(hook), ffi::LUA_MASKCOUNT, every);
+            let every = if shared.counts.get() { 1 } else { shared.slice };
+            let lines = if shared.notes_lines.get() { ffi::LUA_MASKLINE } else { 0 };
+            ffi::lua_sethook(thread, Some(on_event), ffi::LUA_MASKCOUNT | lines, every);
             ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, chunk.0);
         }
         self.drive(host, reply)
@@ -372,6 +387,20 @@ impl Machine {
     pub fn instructions(&self) -> u64 {
         // SAFETY: `Shared` lives as long as the machine.
         unsafe { self.shared.as_ref() }.instructions.get()
+    }
+
+    /// Whether it is noted which lines the scripts to come run through.
+    pub fn note_lines(&mut self, on: bool) {
+        self.shared().notes_lines.set(on);
+    }
+
+    pub fn notes_lines(&self) -> bool {
+        self.shared().notes_lines.get()
+    }
+
+    /// Whether the script that runs or ran last has come to a line, if lines were noted.
+    pub fn has_reached(&self, line: usize) -> bool {
+        self.shared().lines.borrow().get(line).is_some_and(|reached| *reached)
     }
 
     pub fn is_suspended(&self) -> bool {
@@ -508,22 +537,23 @@ fn serve(yielder: &Yielder<(), Signal>, shared: &Shared) {
     }
 }
 
-/// In the place of `on_count` while instructions are counted.
-unsafe extern "C-unwind" fn on_instruction(state: *mut lua_State, _: *mut ffi::lua_Debug) {
-    // SAFETY: as in `on_count`.
+/// A script comes to another line, or has run a number of instructions: all of its slice, or one if they are counted.
+unsafe extern "C-unwind" fn on_event(state: *mut lua_State, event: *mut ffi::lua_Debug) {
+    // SAFETY: Lua calls the hook between two instructions of a script, on the script's native stack.
     unsafe {
         let shared = Shared::of(state);
-        let instructions = shared.instructions.get() + 1;
-        shared.instructions.set(instructions);
-        if instructions.is_multiple_of(shared.slice as u64) {
-            pause(state);
+        if (*event).event == ffi::LUA_HOOKLINE {
+            return shared.note_line((*event).currentline);
         }
+        if shared.counts.get() {
+            let instructions = shared.instructions.get() + 1;
+            shared.instructions.set(instructions);
+            if !instructions.is_multiple_of(shared.slice as u64) {
+                return;
+            }
+        }
+        pause(state);
     }
-}
-
-unsafe extern "C-unwind" fn on_count(state: *mut lua_State, _: *mut ffi::lua_Debug) {
-    // SAFETY: Lua calls the hook between two instructions of a script, on the script's native stack.
-    unsafe { pause(state) };
 }
 
 /// Suspends at the end of a slice.

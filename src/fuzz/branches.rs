@@ -1,0 +1,270 @@
+//! The branches of a script, and a copy of it in which each stands on a line of its own.
+//!
+//! Lua can tell which lines a run comes to, and lock scripts stand on one line. In the copy every branch begins with a line that does
+//! nothing, [`MARK`]; which of these lines were run is which branches were taken.
+//!
+//! | | |
+//! |---|---|
+//! | `if … then` | what stands under `then`, `elseif` and `else` |
+//! | `past if … then` | the condition was false, and there is no `else`: the copy has one |
+//! | `while … do`, `for … do` | the loop was entered |
+//! | `function (…)` | it was called |
+//!
+//! What is not told apart: how often a loop ran, whether it was passed without running, and which part of an `and` or `or` decided.
+
+/// The line that a branch begins with.
+const MARK: &str = "\ndo local _ = 0 end\n";
+
+/// How many characters of a condition are shown.
+const WIDTH: usize = 100;
+
+/// A script with marks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Marked {
+    pub text: String,
+    pub branches: Vec<Branch>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// The source of the condition that it stands under. No two of a script are the same.
+    pub name: String,
+    /// Its mark in the copy, from 1.
+    pub line: usize,
+}
+
+/// What has begun and not ended yet. `start` is where the source of its condition begins.
+enum Open {
+    If {
+        start: usize,
+        condition: (usize, usize),
+        has_else: bool,
+    },
+    /// `while` or `for`, before its `do`.
+    LoopHead {
+        start: usize,
+    },
+    /// `function`, before its parameters have ended.
+    FunctionHead {
+        start: usize,
+    },
+    /// Anything else that `end` or `until` closes.
+    Block,
+}
+
+/// Marks the branches of a script.
+pub fn mark(script: &str) -> Marked {
+    let mut marker = Marker { script, copied: 0, lines: 1, marked: Marked::default() };
+    let mut open: Vec<Open> = Vec::new();
+    for (start, word) in Words::of(script) {
+        let end = start + word.len();
+        if matches!(word, "end" | "until") {
+            if let Some(Open::If { condition, has_else: false, .. }) = open.pop() {
+                marker.copy(start);
+                marker.write("\nelse");
+                marker.mark(start, "past ", condition);
+            }
+            continue;
+        }
+        match (word, open.last_mut()) {
+            ("if", _) => open.push(Open::If { start, condition: (start, start), has_else: false }),
+            ("elseif", Some(Open::If { start: condition, .. })) => *condition = start,
+            ("then", Some(Open::If { start, condition, .. })) => {
+                *condition = (*start, end);
+                marker.mark(end, "", (*start, end));
+            }
+            ("else", Some(Open::If { condition, has_else, .. })) => {
+                *has_else = true;
+                marker.mark(end, "else of ", *condition);
+            }
+            ("while" | "for", _) => open.push(Open::LoopHead { start }),
+            ("function", _) => open.push(Open::FunctionHead { start }),
+            ("do" | ")", Some(head @ (Open::LoopHead { .. } | Open::FunctionHead { .. }))) => {
+                let (Open::LoopHead { start } | Open::FunctionHead { start }) = *head else { continue };
+                // A loop's condition may call functions.
+                if (word == ")") == matches!(head, Open::FunctionHead { .. }) {
+                    *head = Open::Block;
+                    marker.mark(end, "", (start, end));
+                }
+            }
+            ("do" | "repeat", _) => open.push(Open::Block),
+            _ => {}
+        }
+    }
+    marker.copy(script.len());
+    marker.marked
+}
+
+/// Writes the copy.
+struct Marker<'a> {
+    script: &'a str,
+    /// How much of the script was copied.
+    copied: usize,
+    /// The line that is being written.
+    lines: usize,
+    marked: Marked,
+}
+
+impl Marker<'_> {
+    fn write(&mut self, text: &str) {
+        self.lines += text.matches('\n').count();
+        self.marked.text.push_str(text);
+    }
+
+    fn copy(&mut self, to: usize) {
+        let script = self.script;
+        self.write(&script[self.copied..to]);
+        self.copied = to;
+    }
+
+    /// A branch begins after `at`; `condition` is where its source stands.
+    fn mark(&mut self, at: usize, kind: &str, condition: (usize, usize)) {
+        self.copy(at);
+        let line = self.lines + 1;
+        self.write(MARK);
+        let source = &self.script[condition.0..condition.1];
+        let name = cut(&format!("{kind}{}", source.split_whitespace().collect::<Vec<_>>().join(" ")));
+        let branches = &mut self.marked.branches;
+        let mut others = 1;
+        let mut numbered = name.clone();
+        while branches.iter().any(|branch| branch.name == numbered) {
+            others += 1;
+            numbered = format!("{name} ({others})");
+        }
+        branches.push(Branch { name: numbered, line });
+    }
+}
+
+/// No more than [`WIDTH`] characters.
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(WIDTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// The words of a script and its closing parentheses, each with its place: what stands in texts and comments is none.
+struct Words<'a> {
+    script: &'a str,
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    fn of(script: &'a str) -> Words<'a> {
+        // The line that names the engine is no Lua.
+        let first = if script.starts_with("#!") { script.find('\n').unwrap_or(script.len()) } else { 0 };
+        Words { script, at: first }
+    }
+
+    /// How far to skip to be behind `end`.
+    fn behind(&self, end: &str) -> usize {
+        let rest = &self.script[self.at..];
+        rest.find(end).map_or(rest.len(), |at| at + end.len())
+    }
+
+    /// Behind `[[…]]` or `[=[…]=]`, if one begins here.
+    fn long_bracket(&self) -> Option<usize> {
+        let rest = self.script[self.at..].strip_prefix('[')?;
+        let level = rest.len() - rest.trim_start_matches('=').len();
+        rest[level..].starts_with('[').then(|| self.behind(&format!("]{}]", "=".repeat(level))))
+    }
+
+    fn quoted(&self, quote: char) -> usize {
+        let mut escaped = true;
+        let end = self.script[self.at..].find(|c| {
+            let ends = c == quote && !escaped;
+            escaped = c == '\\' && !escaped;
+            ends
+        });
+        end.map_or(self.script.len() - self.at, |end| end + 1)
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = (usize, &'a str);
+
+    fn next(&mut self) -> Option<(usize, &'a str)> {
+        loop {
+            let start = self.at;
+            let rest = &self.script[start..];
+            let first = rest.chars().next()?;
+            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            if is_part(first) {
+                self.at += rest.find(|c| !is_part(c)).unwrap_or(rest.len());
+                return Some((start, &self.script[start..self.at]));
+            }
+            if let Some(comment) = rest.strip_prefix("--") {
+                self.at += 2;
+                let newline = comment.find('\n').unwrap_or(comment.len());
+                self.at += self.long_bracket().unwrap_or(newline);
+                continue;
+            }
+            self.at += match first {
+                '"' | '\'' => self.quoted(first),
+                '[' => self.long_bracket().unwrap_or(1),
+                _ => first.len_utf8(),
+            };
+            if first == ')' {
+                return Some((start, &rest[..1]));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(script: &str) -> Vec<String> {
+        mark(script).branches.into_iter().map(|branch| branch.name).collect()
+    }
+
+    #[test]
+    fn every_branch_has_a_line() {
+        let script = "local t = f(function () return 1 end) \
+                      if a then return 1 elseif b then return 2 end \
+                      for i = 1, 2 do if (c) then d() else e() end end \
+                      while g(function (x) do local y end end) do break end \
+                      repeat local z until z do local w end return 3";
+        let marked = mark(script);
+        let expected = [
+            "function ()",
+            "if a then",
+            "elseif b then",
+            "past elseif b then",
+            "for i = 1, 2 do",
+            "if (c) then",
+            "else of if (c) then",
+            "function (x)",
+            "while g(function (x) do local y end end) do",
+        ];
+        assert_eq!(names(script), expected);
+        let lines: Vec<&str> = marked.text.lines().collect();
+        for branch in &marked.branches {
+            assert_eq!(lines[branch.line - 1], MARK.trim(), "{}", marked.text);
+        }
+    }
+
+    #[test]
+    fn words_in_texts_and_comments_do_not_count() {
+        for nothing in ["x = 'if a then'", "x = \"\\\" if a then\"", "x = 'a\\\\' y = ' if a then'"] {
+            assert!(names(nothing).is_empty(), "{nothing}");
+        }
+        assert!(names("x = [[ if a then ]] y = [==[ if ]] a then ]==] z = t[1]").is_empty());
+        assert!(names("--[[ if a\nthen ]] -- if b then\n--[=[ if ]=]").is_empty());
+        assert_eq!(names("-- if a then\nif b then end"), ["if b then", "past if b then"]);
+        assert_eq!(names("if t['end'] then end"), ["if t['end'] then", "past if t['end'] then"]);
+        assert_eq!(mark("#!lua name=if\nreturn 1").text, "#!lua name=if\nreturn 1");
+        assert_eq!(names("local functional, iffy = 1, then_2"), [""; 0]);
+    }
+
+    #[test]
+    fn names_are_short_and_differ() {
+        let long = format!("if {} then end", "a".repeat(200));
+        assert!(names(&long).iter().all(|name| name.chars().count() == WIDTH + 1));
+        assert_eq!(
+            names("if a then end if\n  a  then end"),
+            ["if a then", "past if a then", "if a then (2)", "past if a then (2)"]
+        );
+    }
+}
