@@ -320,6 +320,31 @@ fn a_lock_of_ones_own_is_checked_too() {
     assert_eq!(app.sim.findings()[0].owner, b"me");
 }
 
+/// Who released is known from what the connection said before, for as long as that is remembered.
+#[test]
+fn who_released_is_remembered_of_so_many_connections() {
+    for (others, found, unjudged) in [(100, vec!["U1@release"], 0), (300, vec![], 1)] {
+        let mut app = App::new("4.7.0", "");
+        let broken = std::fs::read_to_string("docs/locks/broken.toml").unwrap();
+        let one = app.sim.connect(0);
+        assert_eq!(app.send(one, &["SIM.CHECK", "ON", "OWN", &broken]), "+OK\r\n");
+        let table: toml::Table = broken.parse().unwrap();
+        let script = |part: &str| table[part]["script"].as_str().unwrap().to_owned();
+        let (acquire, release) = (script("acquire"), script("release"));
+        app.send(one, &["EVAL", &acquire, "1", "mine", "me", "1000"]);
+        for _ in 0..others {
+            let client = app.sim.connect(0);
+            app.sim.advance(1_001);
+            app.send(client, &["EVAL", &acquire, "1", "mine", "you", "1000"]);
+            app.sim.disconnect(client);
+        }
+        app.send(one, &["EVAL", &release, "1", "mine"]);
+        assert_eq!(app.found(), found, "{others} others");
+        let status = app.sim("SIM.CHECK STATUS");
+        assert_eq!(status.matches("it is not known who asks").count(), unjudged, "{status}");
+    }
+}
+
 #[test]
 fn only_what_is_asked_for_is_reported() {
     for (what, count) in

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use redlatch::fuzz::runner::Runner;
 use redlatch::fuzz::{self, Finding, Options, schedule};
+use redlatch::jar::JarScript;
 use redlatch::locks::invariant::{Invariant, Rules};
 use redlatch::locks::kit::Kit;
 use redlatch::locks::model::Wanted;
 use redlatch::locks::multi::MultiLock;
+use redlatch::locks::role::Role;
 use redlatch::rng::Rng;
 use redlatch::version::Version;
 
@@ -206,10 +208,49 @@ fn too_few_nodes_are_no_lock() {
     assert!(found);
 }
 
+/// An unlock that says that it has let go and has not leaves holds behind when an attempt fails.
 #[test]
-fn everything_of_the_newest_release_is_run() {
-    let kit = kit("4.7.0");
-    assert!(kit.left_out().is_empty(), "{}", kit.left_out().join("\n"));
+fn an_unlock_that_keeps_the_hold_leaves_nodes_held() {
+    let mut scripts = jars::scripts("4.7.0");
+    let sound = Kit::new(&scripts).tool(Role::RlockUnlock).unwrap().text.clone();
+    let broken = sound.replace("redis.call('del', KEYS[1])", "redis.call('persist', KEYS[1])");
+    assert_ne!(broken, sound);
+    for script in scripts.iter_mut().filter(|script| script.text == sound) {
+        script.text.clone_from(&broken);
+    }
+    for object in ["multi", "redlock"] {
+        let mut options = options(object, "R2@unlock", Rules::AsDocumented);
+        options.runs = Some(5_000);
+        let finding = |scripts: &[JarScript]| {
+            let report = fuzz::run(&Kit::new(scripts), &options).unwrap().remove(0);
+            report.findings.into_iter().next()
+        };
+        let found = finding(&scripts).unwrap_or_else(|| panic!("{object}"));
+        assert_eq!(found.violation.invariant, Invariant::R2);
+        assert!(finding(&jars::scripts("4.7.0")).is_none(), "{object}");
+    }
+}
+
+#[test]
+fn every_script_of_these_releases_is_run() {
+    for release in ["4.7.0", "3.11.6", "3.4.3", "2.3.0"] {
+        let kit = kit(release);
+        assert!(kit.left_out().is_empty(), "{release}: {}", kit.left_out().join("\n"));
+    }
+}
+
+/// Releases that could set and reduce the permits of a semaphore did it right.
+#[test]
+fn permits_are_set_and_reduced() {
+    for (release, operation) in [("3.4.3", "set"), ("3.4.3", "reduce"), ("3.11.6", "reduce")] {
+        let mut options = options("semaphore", &format!("Q1@{operation}"), Rules::AsDocumented);
+        options.runs = Some(2_000);
+        let report = fuzz::run(&kit(release), &options).unwrap().remove(0);
+        let at = report.operations.iter().position(|of| of.name == operation).unwrap();
+        assert!(report.operations[at].is_present, "{release}");
+        assert!(report.coverage.replies[at].iter().sum::<u64>() > 100, "{release}");
+        assert!(report.findings.is_empty(), "{release}: {:?}", report.findings);
+    }
 }
 
 #[test]

@@ -20,6 +20,9 @@ use crate::store::{Db, Hash, Limits, List, Now, SortedSet, Store, Value, rdb};
 /// Requests that can come again.
 const MAX_REQUESTS: usize = 256;
 
+/// Connections of which it is remembered for whom they spoke.
+const MAX_CONNECTIONS: usize = 256;
+
 /// Permits whose ids are remembered.
 const MAX_PERMITS: usize = 10_000;
 
@@ -74,8 +77,8 @@ pub struct Shadow {
     next_permit: u64,
     left: BTreeMap<Vec<u8>, Left>,
     requests: VecDeque<Request>,
-    /// The last owner that each connection named.
-    named_by: BTreeMap<u64, Vec<u8>>,
+    /// The last owner that each connection named, the latest last.
+    named_by: VecDeque<(u64, Vec<u8>)>,
     turns: u64,
 }
 
@@ -132,7 +135,7 @@ impl Shadow {
             next_permit: 0,
             left: BTreeMap::new(),
             requests: VecDeque::new(),
-            named_by: BTreeMap::new(),
+            named_by: VecDeque::new(),
             turns: 0,
         }
     }
@@ -170,7 +173,7 @@ impl Shadow {
         let is_own = asked.iter().any(|(candidate, _)| self.candidates[*candidate].object == "own");
         let owner = match reading.owner {
             Some(owner) => owner,
-            None if is_own => self.named_by.get(&start.client).cloned().unwrap_or_default(),
+            None if is_own => self.named_by(start.client).ok_or("it is not known who asks")?,
             None => Vec::new(),
         };
         let mut call = reading.call;
@@ -286,7 +289,7 @@ impl Shadow {
         if let Some(owner) = &reading.owner {
             self.has_owners = true;
             if role.object() == "own" {
-                self.named_by.insert(start.client, owner.clone());
+                self.note_name(start.client, owner);
             }
             let holds = reading.keys.iter().find(|(slot, _)| *slot == Slot::Holds).map(|(_, key)| key);
             if let Some(holds) = holds
@@ -295,6 +298,18 @@ impl Shadow {
                 self.holds = Some((holds[..at].to_vec(), holds[at + owner.len()..].to_vec()));
             }
         }
+    }
+
+    fn named_by(&self, client: u64) -> Option<Vec<u8>> {
+        self.named_by.iter().find(|(known, _)| *known == client).map(|(_, owner)| owner.clone())
+    }
+
+    fn note_name(&mut self, client: u64, owner: &[u8]) {
+        self.named_by.retain(|(known, _)| *known != client);
+        if self.named_by.len() >= MAX_CONNECTIONS {
+            self.named_by.pop_front();
+        }
+        self.named_by.push_back((client, owner.to_vec()));
     }
 
     /// Keeps the objects that have this operation, or begins anew with those that have.

@@ -479,11 +479,12 @@ fn describe(row: &Operation, call: &Call, several: bool) -> String {
     for member in members(call.members) {
         let _ = write!(text, " {}", MEMBERS[member]);
     }
-    let Limit { rate, interval_ms, per_client, keep_alive_ms, keeps_taken } = call.limit;
+    let Limit { rate, interval_ms, per_client, keep_alive_ms, keeps_taken, only_existing } = call.limit;
     if rate > 0 {
         let _ = write!(text, " {rate} in {interval_ms} ms");
         text.push_str(if per_client { " for each client" } else { "" });
         text.push_str(if keeps_taken { ", keeping what is taken" } else { "" });
+        text.push_str(if only_existing { ", if there is one" } else { "" });
         if keep_alive_ms > 0 {
             let _ = write!(text, ", ends unused after {keep_alive_ms} ms");
         }

@@ -262,6 +262,7 @@ const ARGS_OF: &[(Role, &str, Slot)] = &[
     (Role::SemaphoreRelease, "'incrby',KEYS[1],ARGV[", Slot::Count),
     (Role::SemaphoreReleaseIfExists, "'incrby',KEYS[1],ARGV[", Slot::Count),
     (Role::SemaphoreTrySet, "'set',KEYS[1],ARGV[", Slot::Count),
+    (Role::SemaphoreSet, "'set',KEYS[1],ARGV[", Slot::Count),
     (Role::SemaphoreAdd, "value+ARGV[", Slot::Count),
     (Role::SemaphoreReduce, "value-ARGV[", Slot::Count),
     (Role::PermitTrySet, "'set',KEYS[1],ARGV[", Slot::Count),

@@ -156,6 +156,8 @@ pub struct Limit {
     pub keep_alive_ms: i64,
     /// Permits that were handed out still count.
     pub keeps_taken: bool,
+    /// It is set only where there is one.
+    pub only_existing: bool,
 }
 
 /// How far a request comes.
@@ -527,7 +529,7 @@ impl Names {
             Slot::RandomNumber => out.int(call.request as i64 % 4),
             Slot::Random => out.permit(call.request),
             Slot::KeepsTaken => out.int(call.limit.keeps_taken.into()),
-            Slot::OnlyExisting => out.int(0),
+            Slot::OnlyExisting => out.int(call.limit.only_existing.into()),
         }
     }
 }

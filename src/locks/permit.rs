@@ -211,7 +211,11 @@ impl Model for PermitSemaphore {
                 call.permit = *permit;
                 call.lease_ms = LEASES_MS[choice as usize % LEASES_MS.len()];
                 if call.operation == RELEASE_ALL {
-                    (call.count, call.repeats) = (2, choice >= 6);
+                    (call.count, call.repeats) = match choice {
+                        0..=3 => (2, false),
+                        4 | 5 => (1, false),
+                        _ => (2, true),
+                    };
                 }
             }
             _ => {}

@@ -78,6 +78,8 @@ pub struct RateLimiter {
     before: State,
     /// What the owners were granted by their own clocks, the last one last.
     granted: [Vec<Grant>; OWNERS],
+    /// When the permits that the last client found handed out are an interval old, Unix time in ms.
+    returns_ms: Vec<i64>,
     /// The limiter ends when it is not used.
     ends: bool,
     /// A key was lost or a clock is wrong.
@@ -96,6 +98,7 @@ impl RateLimiter {
             by_grant: takes(Role::RateAcquire, Slot::Taken),
             before: State::default(),
             granted: Default::default(),
+            returns_ms: Vec::new(),
             ends: false,
             disturbed: false,
         }
@@ -210,18 +213,22 @@ impl Model for RateLimiter {
 
     fn reset(&mut self) {
         self.granted.iter_mut().for_each(Vec::clear);
+        self.returns_ms.clear();
         (self.ends, self.disturbed) = (false, false);
     }
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
         match call.operation {
             TRY_SET | SET | UPDATE => {
+                let is_update = call.operation == UPDATE;
+                let ends = choice == 7 || is_update && choice == 6;
                 call.limit = Limit {
                     rate: i64::from(choice % 3) + 1,
                     interval_ms: INTERVAL_MS,
                     per_client: choice & 4 != 0,
-                    keep_alive_ms: if choice == 7 && self.keeps_alive { KEEP_ALIVE_MS } else { 0 },
-                    keeps_taken: call.operation == UPDATE && choice & 1 == 0,
+                    keep_alive_ms: if ends && self.keeps_alive { KEEP_ALIVE_MS } else { 0 },
+                    keeps_taken: is_update && choice & 1 == 0,
+                    only_existing: is_update && choice & 2 == 0,
                 }
             }
             // Nobody gives back what it does not have.
@@ -245,6 +252,8 @@ impl Model for RateLimiter {
         let before = std::mem::take(&mut self.before);
         let after = self.read(call.owner, view);
         let clock_ms = call.now_ms + call.skew_ms;
+        self.returns_ms.clear();
+        self.returns_ms.extend(after.taken.iter().map(|grant| grant.at_ms + INTERVAL_MS));
         match call.operation {
             ACQUIRE => self.acquired(call, out, &before, findings),
             TRY_SET => {
@@ -254,6 +263,11 @@ impl Model for RateLimiter {
                 if before.limit.is_none() {
                     self.begin_anew(call.limit);
                 }
+            }
+            UPDATE if call.limit.only_existing && before.limit.is_none() => {
+                findings.expect(A2, out.reply == Reply::Int(0) && after == before, || {
+                    format!("answered {} where there is none, which became {:?}", out.reply, after.limit)
+                });
             }
             SET | UPDATE => {
                 let set = after.limit.is_some_and(|limit| limit.rate == call.limit.rate);
@@ -286,6 +300,7 @@ impl Model for RateLimiter {
 
     fn deadlines(&self, into: &mut Vec<i64>) {
         into.extend(self.granted.iter().flatten().map(|grant| grant.at_ms + INTERVAL_MS));
+        into.extend(&self.returns_ms);
     }
 
     fn may_stay(&self, _: &[u8]) -> bool {

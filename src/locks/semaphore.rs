@@ -5,7 +5,9 @@
 //! | state | a string with the number of free permits |
 //! | try set | only where there is none, for a time or for ever: 1 and a message; else 0 |
 //! | acquire | enough: that many less, 1. Else 0 |
+//! | set | until 3.5.3: as try set, without an answer |
 //! | release, add | that many more, and a message with a positive number |
+//! | reduce | until 3.11.6: that many less, even below nought |
 //! | release if exists | the same, 1; where there is none nothing, 0 |
 //! | drain | none left; how many there were |
 
@@ -21,6 +23,8 @@ const ADD: usize = 3;
 const DRAIN: usize = 4;
 const RELEASE_IF_EXISTS: usize = 5;
 const TRY_SET_FOR: usize = 6;
+const SET: usize = 7;
+const REDUCE: usize = 8;
 
 const OPERATIONS: &[Operation] = &[
     Operation::new("try_set", Sends::Script(Role::SemaphoreTrySet)),
@@ -30,6 +34,8 @@ const OPERATIONS: &[Operation] = &[
     Operation::new("drain", Sends::Script(Role::SemaphoreDrain)),
     Operation::new("release_if_exists", Sends::Script(Role::SemaphoreReleaseIfExists)).retried(),
     Operation::new("try_set_for", Sends::Script(Role::SemaphoreTrySetFor)),
+    Operation::new("set", Sends::Script(Role::SemaphoreSet)),
+    Operation::new("reduce", Sends::Script(Role::SemaphoreReduce)),
 ];
 
 pub struct Semaphore {
@@ -60,7 +66,7 @@ impl Model for Semaphore {
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
         call.count = match call.operation {
-            TRY_SET | TRY_SET_FOR => i64::from(choice % 4),
+            TRY_SET | TRY_SET_FOR | SET => i64::from(choice % 4),
             ADD if choice >= 4 => -i64::from(choice % 4) - 1,
             _ => i64::from(choice % 3) + 1,
         };
@@ -84,6 +90,8 @@ impl Model for Semaphore {
             ACQUIRE => {
                 (if enough { Some(had - call.count) } else { before }, Some(Reply::Int(enough as i64)))
             }
+            SET => (before.or(Some(call.count)), None),
+            REDUCE => (Some(had - call.count), None),
             DRAIN => (before.map(|_| 0), None),
             RELEASE_IF_EXISTS => {
                 (before.map(|had| had + call.count), Some(Reply::Int(before.is_some() as i64)))
@@ -102,7 +110,7 @@ impl Model for Semaphore {
         });
         let more = matches!(call.operation, RELEASE | ADD) && call.count > 0
             || call.operation == RELEASE_IF_EXISTS && before.is_some()
-            || matches!(call.operation, TRY_SET | TRY_SET_FOR) && before.is_none();
+            || matches!(call.operation, TRY_SET | TRY_SET_FOR | SET) && before.is_none();
         findings.expect(Q2, !more || !out.messages.is_empty(), || {
             format!("{before:?} became {after:?} and nobody was told")
         });
