@@ -175,6 +175,18 @@ fn known_bugs_are_found_where_they_are() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
+/// The schedule that needs most steps to show two owners of a read/write lock.
+#[test]
+fn long_schedules_are_reduced_at_once() {
+    let mut options = options("rw", "M1@write.acquire", Rules::AsDocumented);
+    (options.runs, options.seed) = (Some(200_000), 1);
+    let finding = search("4.7.0", &options).0.expect("two owners");
+    let steps = finding.steps.len();
+    println!("{} steps reduced to {steps} in {:?}", finding.first_steps, finding.reduction);
+    assert!(finding.first_steps > steps && steps <= 6, "{} steps to {steps}", finding.first_steps);
+    assert!(finding.reduction < Duration::from_secs(2), "{:?}", finding.reduction);
+}
+
 /// What looks like a bug and is none must not be reported.
 #[test]
 fn sound_scripts_are_left_alone() {

@@ -98,6 +98,11 @@ pub fn cmsgpack(bytes: &[u8]) {
          pcall(cmsgpack.unpack_limit, ARGV[1], 2, 0)
          if all[1] and #all > 1 then
              local once = cmsgpack.pack(unpack(all, 2))
+             local ok, why = pcall(cmsgpack.unpack, once)
+             -- Tables that are nested too deep are packed as nil, and nil is no key: so it is in Redis.
+             if not ok and tostring(why):find('table index is nil', 1, true) then
+                 return redis.status_reply('OK')
+             end
              local twice = cmsgpack.pack(cmsgpack.unpack(once))
              -- The order of a table's fields is not part of it.
              if #once ~= #twice then

@@ -40,13 +40,10 @@ enum Open {
         condition: (usize, usize),
         has_else: bool,
     },
-    /// `while` or `for`, before its `do`.
-    LoopHead {
+    /// `while` or `for` before its `do`, or `function` before its parameters have ended.
+    Head {
         start: usize,
-    },
-    /// `function`, before its parameters have ended.
-    FunctionHead {
-        start: usize,
+        last: &'static str,
     },
     /// Anything else that `end` or `until` closes.
     Block,
@@ -77,15 +74,12 @@ pub fn mark(script: &str) -> Marked {
                 *has_else = true;
                 marker.mark(end, "else of ", *condition);
             }
-            ("while" | "for", _) => open.push(Open::LoopHead { start }),
-            ("function", _) => open.push(Open::FunctionHead { start }),
-            ("do" | ")", Some(head @ (Open::LoopHead { .. } | Open::FunctionHead { .. }))) => {
-                let (Open::LoopHead { start } | Open::FunctionHead { start }) = *head else { continue };
-                // A loop's condition may call functions.
-                if (word == ")") == matches!(head, Open::FunctionHead { .. }) {
-                    *head = Open::Block;
-                    marker.mark(end, "", (start, end));
-                }
+            ("while" | "for", _) => open.push(Open::Head { start, last: "do" }),
+            ("function", _) => open.push(Open::Head { start, last: ")" }),
+            (_, Some(Open::Head { start, last })) if word == *last => {
+                marker.mark(end, "", (*start, end));
+                open.pop();
+                open.push(Open::Block);
             }
             ("do" | "repeat", _) => open.push(Open::Block),
             _ => {}

@@ -94,6 +94,9 @@ pub struct Finding {
     /// How many schedules had been tried.
     pub schedules: u64,
     pub after: Duration,
+    /// How many steps the schedule had before it was reduced, and how long that took.
+    pub first_steps: usize,
+    pub reduction: Duration,
 }
 
 /// What was found at one object, and how far the search went.
@@ -303,9 +306,9 @@ impl<'a> Search<'a> {
         let coverage = self.runner.coverage.clone();
         let runner = &mut self.runner;
         runner.watch_branches(false);
-        let mut shortest = shrink::shrink(&steps[..steps.len().min(at + 1)], |steps| {
-            runner.run(steps, rules, &same, None).is_some()
-        });
+        let first = &steps[..steps.len().min(at + 1)];
+        let mut shortest = shrink::shrink(first, |steps| runner.run(steps, rules, &same, None).is_some());
+        let reduction = self.start.elapsed() - after;
         // What happened before does not count: the report is what a fresh server does.
         let mut lines = Vec::new();
         let mut fresh = runner_for(self.kit, self.object).expect("the object was listed");
@@ -327,6 +330,8 @@ impl<'a> Search<'a> {
             lines,
             schedules,
             after,
+            first_steps: first.len(),
+            reduction,
         });
     }
 }

@@ -8,7 +8,7 @@ use crate::locks::invariant::Rules;
 
 /// A finding as a table, with the line that repeats it. `source` is where the scripts came from, as an option.
 pub fn text(finding: &Finding, source: &str) -> String {
-    let Finding { object, violation, steps, lines, schedules, after, .. } = finding;
+    let Finding { object, violation, steps, lines, schedules, after, first_steps, reduction, .. } = finding;
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -20,9 +20,10 @@ pub fn text(finding: &Finding, source: &str) -> String {
     let _ = writeln!(out, "  promised: {}", violation.invariant.text());
     let _ = writeln!(
         out,
-        "  found after {schedules} schedules, {:.2} s; shortest of {} steps:\n",
+        "  found after {schedules} schedules, {:.2} s; reduced from {first_steps} steps to {} in {:.3} s:\n",
         after.as_secs_f64(),
-        steps.len()
+        steps.len(),
+        reduction.as_secs_f64()
     );
     out.push_str(&table(lines));
     let _ = writeln!(out, "\n  again: {}", again(finding, source));
@@ -96,7 +97,7 @@ pub fn coverage(report: &ObjectReport) -> String {
 pub fn json(reports: &[ObjectReport], source: &str) -> String {
     let objects = reports.iter().map(|report| {
         let findings = report.findings.iter().map(|finding| {
-            let Finding { violation, steps, lines, schedules, after, .. } = finding;
+            let Finding { violation, steps, lines, schedules, after, first_steps, reduction, .. } = finding;
             let lines = lines.iter().map(|line| {
                 serde_json::json!({
                     "step": line.step + 1, "at_ms": line.at_ms, "by": line.who, "what": line.what,
@@ -107,7 +108,8 @@ pub fn json(reports: &[ObjectReport], source: &str) -> String {
                 "invariant": violation.invariant.id(), "promise": violation.invariant.text(),
                 "operation": violation.operation, "text": violation.text,
                 "steps": steps.len(), "schedule": schedule::encode(steps), "schedules": schedules,
-                "seconds": after.as_secs_f64(), "again": again(finding, source), "run": lines.collect::<Vec<_>>(),
+                "seconds": after.as_secs_f64(), "first_steps": first_steps,
+                "reduction_seconds": reduction.as_secs_f64(), "again": again(finding, source), "run": lines.collect::<Vec<_>>(),
             })
         });
         let Coverage { replies, branches, scripts, .. } = &report.coverage;

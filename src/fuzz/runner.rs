@@ -394,7 +394,7 @@ impl Runner {
         self.times.clear();
         let ends = self.bench.view().all().flat_map(View::keys).filter(|(.., ttl_ms)| *ttl_ms > FOREVER);
         self.times.extend(ends.map(|(.., ttl_ms)| now + ttl_ms));
-        self.model.deadlines(&mut self.times);
+        self.model.deadlines(self.bench.view(), &mut self.times);
         let next = self.times.iter().copied().filter(|time| *time >= now).min();
         let next_ms = next.map_or(1_000, |time| time - now);
         let last_ms = self.times.iter().copied().max().map_or(1_000, |time| time - now);

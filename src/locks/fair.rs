@@ -379,8 +379,8 @@ impl Model for Fair {
         self.disturbed = true;
     }
 
-    fn deadlines(&self, into: &mut Vec<i64>) {
-        into.extend(self.before.deadlines_ms.iter().flatten());
+    fn deadlines(&self, view: View, into: &mut Vec<i64>) {
+        into.extend(self.read(view).deadlines_ms.iter().flatten());
     }
 
     fn closing(&self) -> &'static [usize] {

@@ -335,7 +335,7 @@ impl Model for FasterMultiLock {
         self.disturbed = true;
     }
 
-    fn deadlines(&self, into: &mut Vec<i64>) {
+    fn deadlines(&self, _: View, into: &mut Vec<i64>) {
         into.extend(self.until_ms.iter().flatten().filter(|end| **end > 0));
     }
 

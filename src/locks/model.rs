@@ -415,8 +415,8 @@ pub trait Model {
     /// A companion key was lost, or a clock is wrong: promises that rest on it no longer hold.
     fn disturbed(&mut self) {}
 
-    /// Instants that matter to the model alone, Unix time in ms.
-    fn deadlines(&self, _into: &mut Vec<i64>) {}
+    /// Instants that matter besides the ends of keys, Unix time in ms.
+    fn deadlines(&self, _view: View, _into: &mut Vec<i64>) {}
 
     /// The operations with which somebody comes by once more when all has ended.
     fn closing(&self) -> &'static [usize] {

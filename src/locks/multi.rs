@@ -373,7 +373,7 @@ impl Model for MultiLock {
         }
     }
 
-    fn deadlines(&self, into: &mut Vec<i64>) {
+    fn deadlines(&self, _: View, into: &mut Vec<i64>) {
         for client in &self.clients {
             into.extend([client.until_ms, client.since_ms + client.wait_ms].iter().filter(|time| **time > 0));
         }

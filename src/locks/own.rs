@@ -156,7 +156,7 @@ impl Model for OwnLock {
         }
     }
 
-    fn deadlines(&self, into: &mut Vec<i64>) {
+    fn deadlines(&self, _: View, into: &mut Vec<i64>) {
         into.extend(self.until_ms.iter().filter(|until_ms| **until_ms > 0));
     }
 

@@ -329,8 +329,8 @@ impl Model for PermitSemaphore {
         });
     }
 
-    fn deadlines(&self, into: &mut Vec<i64>) {
-        into.extend(self.before.held.iter().map(|(_, end)| *end));
+    fn deadlines(&self, view: View, into: &mut Vec<i64>) {
+        into.extend(self.read(view).held.iter().map(|(_, end)| *end));
     }
 
     fn closing(&self) -> &'static [usize] {

@@ -78,8 +78,6 @@ pub struct RateLimiter {
     before: State,
     /// What the owners were granted by their own clocks, the last one last.
     granted: [Vec<Grant>; OWNERS],
-    /// When the permits that the last client found handed out are an interval old, Unix time in ms.
-    returns_ms: Vec<i64>,
     /// The limiter ends when it is not used.
     ends: bool,
     /// A key was lost or a clock is wrong.
@@ -98,7 +96,6 @@ impl RateLimiter {
             by_grant: takes(Role::RateAcquire, Slot::Taken),
             before: State::default(),
             granted: Default::default(),
-            returns_ms: Vec::new(),
             ends: false,
             disturbed: false,
         }
@@ -213,7 +210,6 @@ impl Model for RateLimiter {
 
     fn reset(&mut self) {
         self.granted.iter_mut().for_each(Vec::clear);
-        self.returns_ms.clear();
         (self.ends, self.disturbed) = (false, false);
     }
 
@@ -233,8 +229,9 @@ impl Model for RateLimiter {
             }
             // Nobody gives back what it does not have.
             RELEASE => {
-                call.count = i64::from(choice % 2) + 1;
-                return self.granted[call.owner].iter().map(|grant| grant.permits).sum::<i64>() >= call.count;
+                let granted = self.granted[call.owner].iter().map(|grant| grant.permits).sum();
+                call.count = (i64::from(choice % 2) + 1).min(granted);
+                return call.count > 0;
             }
             _ => call.count = i64::from(choice % 3) + 1,
         }
@@ -252,8 +249,6 @@ impl Model for RateLimiter {
         let before = std::mem::take(&mut self.before);
         let after = self.read(call.owner, view);
         let clock_ms = call.now_ms + call.skew_ms;
-        self.returns_ms.clear();
-        self.returns_ms.extend(after.taken.iter().map(|grant| grant.at_ms + INTERVAL_MS));
         match call.operation {
             ACQUIRE => self.acquired(call, out, &before, findings),
             TRY_SET => {
@@ -298,9 +293,11 @@ impl Model for RateLimiter {
         self.disturbed = true;
     }
 
-    fn deadlines(&self, into: &mut Vec<i64>) {
-        into.extend(self.granted.iter().flatten().map(|grant| grant.at_ms + INTERVAL_MS));
-        into.extend(&self.returns_ms);
+    fn deadlines(&self, view: View, into: &mut Vec<i64>) {
+        // Permits that were given back are still among those that were taken.
+        let taken = (0..OWNERS).flat_map(|owner| self.read(owner, view).taken);
+        let granted = self.granted.iter().flatten().copied();
+        into.extend(granted.chain(taken).map(|grant| grant.at_ms + INTERVAL_MS));
     }
 
     fn may_stay(&self, _: &[u8]) -> bool {

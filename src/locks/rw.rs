@@ -545,7 +545,7 @@ impl Model for ReadWriteLock {
         &[WRITE_ACQUIRE, WRITE_UNLOCK]
     }
 
-    fn deadlines(&self, into: &mut Vec<i64>) {
+    fn deadlines(&self, _: View, into: &mut Vec<i64>) {
         into.extend(
             self.claims.iter().flat_map(|claim| claim.reads_ms.iter().copied().chain([claim.write_ms])),
         );
