@@ -90,20 +90,20 @@ pub fn struct_pack(bytes: &[u8]) {
     );
 }
 
-/// What was unpacked is packed, and unpacked again, to the same bytes.
+/// What was unpacked is packed, and unpacked and packed again, to the same bytes. As in Redis, a table that is nested too deep is packed
+/// as nil: what is compared has been through that once, and nil is no key.
 pub fn cmsgpack(bytes: &[u8]) {
     holds(
         "local all = {pcall(cmsgpack.unpack, ARGV[1])}
          pcall(cmsgpack.unpack_one, ARGV[1], 1)
          pcall(cmsgpack.unpack_limit, ARGV[1], 2, 0)
+         local function again(packed) return cmsgpack.pack(cmsgpack.unpack(packed)) end
          if all[1] and #all > 1 then
-             local once = cmsgpack.pack(unpack(all, 2))
-             local ok, why = pcall(cmsgpack.unpack, once)
-             -- Tables that are nested too deep are packed as nil, and nil is no key: so it is in Redis.
-             if not ok and tostring(why):find('table index is nil', 1, true) then
+             local ok, once = pcall(again, cmsgpack.pack(unpack(all, 2)))
+             if not ok and tostring(once):find('table index is nil', 1, true) then
                  return redis.status_reply('OK')
              end
-             local twice = cmsgpack.pack(cmsgpack.unpack(once))
+             local twice = again(once)
              -- The order of a table's fields is not part of it.
              if #once ~= #twice then
                  return redis.error_reply(#once .. ' bytes became ' .. #twice)
