@@ -136,19 +136,19 @@ impl Control {
 
     /// What rules and gates do to a message.
     pub fn decide_push(&mut self, subject: &Subject, now_ms: u64) -> PushFate {
-        let channel = match subject.what {
+        let channel = || match subject.what {
             matching::What::Push { channel } => words::quoted(channel),
             matching::What::Request(_) => String::new(),
         };
         if let Some(gate) = self.gates.decide(subject, At::Push) {
-            let ticket = self.hold(Until::Released(gate), subject.conn, At::Push, channel, now_ms);
+            let ticket = self.hold(Until::Released(gate), subject.conn, At::Push, channel(), now_ms);
             return PushFate::Withhold(ticket);
         }
-        match self.rules.decide(subject, true, &channel, &mut self.rng) {
+        match self.rules.decide(subject, true, channel, &mut self.rng) {
             Some(Action::Drop(_)) => PushFate::Deliver(0),
             Some(Action::DupPush(times)) => PushFate::Deliver(times),
             Some(Action::Delay(Stage::Push, ms)) => {
-                PushFate::Withhold(self.hold(Until::Passed(ms), subject.conn, At::Push, channel, now_ms))
+                PushFate::Withhold(self.hold(Until::Passed(ms), subject.conn, At::Push, channel(), now_ms))
             }
             _ => PushFate::Deliver(1),
         }

@@ -157,7 +157,7 @@ impl Rules {
         &mut self,
         subject: &Subject,
         pushes: bool,
-        summary: &str,
+        summary: impl FnOnce() -> String,
         rng: &mut Rng,
     ) -> Option<Action> {
         if self.paused {
@@ -184,7 +184,7 @@ impl Rules {
             active.recent.push_back(Hit {
                 event: subject.event,
                 conn: subject.conn,
-                summary: summary.to_owned(),
+                summary: summary(),
                 outcome: active.rule.action.to_string(),
             });
             return Some(active.rule.action.clone());

@@ -40,7 +40,7 @@ impl World {
 
     fn pass_rules(&mut self, conn: ConnId, argv: &[&[u8]]) {
         let (action, gate) = self.with_subject(conn, argv, |control, subject, _| {
-            let action = control.rules.decide(subject, false, &summary(argv), &mut control.rng);
+            let action = control.rules.decide(subject, false, || summary(argv), &mut control.rng);
             (action, control.gates.decide(subject, At::Post))
         });
         let gate = gate.map(|gate| ReplyEffect::Withhold(Until::Released(gate)));
