@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::runner::Line;
+use super::runner::{self, Line};
 use crate::locks::model::Reply;
 use crate::locks::show::shorten;
 use crate::wire::client::{elements, encode, value_len};
@@ -60,8 +60,7 @@ impl Real {
     }
 
     fn compare_lines(&mut self, lines: &[Line]) -> Result<Option<String>, String> {
-        let all = lines.iter().flat_map(|line| &line.exchanges).map(|exchange| exchange.node + 1);
-        self.nodes = all.max().unwrap_or(1);
+        self.nodes = runner::nodes(lines);
         self.call(&[b"FLUSHALL"])?;
         for line in lines {
             if line.advanced_ms > 0 {

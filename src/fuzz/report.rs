@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::runner::{Coverage, Line, REPLIES};
+use super::runner::{self, Coverage, Line, REPLIES};
 use super::{Finding, ObjectReport, OperationReport, schedule};
 use crate::locks::invariant::Rules;
 
@@ -200,8 +200,7 @@ pub fn test(finding: &Finding) -> String {
         .replace('.', "_");
     let mut out =
         format!("/// {}: {}.\n#[test]\nfn {name}() {{\n", violation.invariant.text(), violation.text);
-    let exchanges = || lines.iter().flat_map(|line| &line.exchanges);
-    let nodes = exchanges().map(|exchange| exchange.node + 1).max().unwrap_or(1);
+    let nodes = runner::nodes(lines);
     let _ =
         writeln!(out, "    let options = redlatch::SimOptions {{ nodes: {nodes}, ..Default::default() }};");
     out.push_str("    let mut sim = redlatch::Sim::new(options);\n");

@@ -62,6 +62,12 @@ pub struct Line {
     pub exchanges: Vec<Exchange>,
 }
 
+/// How many nodes a run has spoken to.
+pub fn nodes(lines: &[Line]) -> usize {
+    let exchanges = lines.iter().flat_map(|line| &line.exchanges);
+    exchanges.map(|exchange| exchange.node + 1).max().unwrap_or(1)
+}
+
 /// The last request of an owner that its client would send again.
 #[derive(Default)]
 struct Sent {

@@ -199,9 +199,7 @@ impl Node {
         let db = self.sessions.get(id).map_or(0, |session| session.db);
         let mut call = Call { read_only, wrote: false, db };
         let Some(mut vm) = self.scripts.vm.take() else { return };
-        if self.checker.is_some() {
-            self.begin_check(id, script, keys, argv, db);
-        }
+        self.begin_check(id, script, keys, argv, db);
         let start = reply.len();
         let step = vm.start(script, keys, argv, &mut ScriptHost { node: self, id, call: &mut call }, reply);
         let instructions = vm.instructions();

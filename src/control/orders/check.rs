@@ -138,14 +138,13 @@ impl World {
                     Some(checks) => checks.words.join(" "),
                     None => "OFF".to_owned(),
                 };
-                let facts: [(&str, Answer); 5] = [
+                Answer::facts([
                     ("on", words.into()),
                     ("judged", tally.judged.into()),
                     ("unjudged", tally.unjudged.values().sum::<u64>().into()),
                     ("violations", (self.findings.len() as u64).into()),
                     ("reasons", reasons.collect::<Vec<Answer>>().into()),
-                ];
-                facts.into_iter().flat_map(|(name, fact)| [name.into(), fact]).collect::<Vec<_>>().into()
+                ])
             }
             CheckOrder::List(since) => {
                 let found = self.findings.iter().filter(|finding| finding.event >= since);
@@ -162,7 +161,7 @@ fn row(finding: &Finding) -> Answer {
         let owner = String::from_utf8_lossy(owner);
         Answer::from(format!("{letter} = {owner}"))
     });
-    let facts: [(&str, Answer); 14] = [
+    Answer::facts([
         ("event", finding.event.into()),
         ("promise", finding.promise().into()),
         ("object", finding.object.into()),
@@ -177,6 +176,5 @@ fn row(finding: &Finding) -> Answer {
         ("before", lines(&finding.before).into()),
         ("after", lines(&finding.after).into()),
         ("owners", owners.collect::<Vec<_>>().into()),
-    ];
-    facts.into_iter().flat_map(|(name, fact)| [name.into(), fact]).collect::<Vec<_>>().into()
+    ])
 }

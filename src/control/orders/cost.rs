@@ -40,19 +40,16 @@ impl World {
             CostOrder::Clear => self.nodes.iter_mut().for_each(|node| node.costs.clear()),
             CostOrder::List => {
                 let rows = self.nodes.iter().flat_map(|node| node.costs.iter()).map(|(sha, cost)| {
-                    let facts: [(&str, u64); 6] = [
-                        ("runs", cost.runs),
-                        ("instructions", cost.instructions),
-                        ("calls", cost.calls),
-                        ("keys", cost.keys),
-                        ("bytes_in", cost.bytes_in),
-                        ("bytes_out", cost.bytes_out),
-                    ];
-                    let role = cost.role.map_or("", |role| role.name());
-                    let mut row: Vec<Answer> =
-                        vec!["sha".into(), Answer::Bytes(sha.to_vec()), "role".into(), role.into()];
-                    row.extend(facts.into_iter().flat_map(|(name, sum)| [name.into(), sum.into()]));
-                    row.into()
+                    Answer::facts([
+                        ("sha", Answer::Bytes(sha.to_vec())),
+                        ("role", cost.role.map_or("", |role| role.name()).into()),
+                        ("runs", cost.runs.into()),
+                        ("instructions", cost.instructions.into()),
+                        ("calls", cost.calls.into()),
+                        ("keys", cost.keys.into()),
+                        ("bytes_in", cost.bytes_in.into()),
+                        ("bytes_out", cost.bytes_out.into()),
+                    ])
                 });
                 return Ok(rows.collect::<Vec<_>>().into());
             }

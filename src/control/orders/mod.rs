@@ -52,6 +52,11 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// A name and a value for each fact.
+    pub fn facts<const N: usize>(facts: [(&str, Answer); N]) -> Answer {
+        facts.into_iter().flat_map(|(name, fact)| [name.into(), fact]).collect::<Vec<_>>().into()
+    }
+
     pub fn write(&self, reply: &mut Reply) {
         match self {
             Answer::Ok => reply.ok(),

@@ -96,7 +96,7 @@ impl World {
         Ok(match order {
             RunOrder::Info => {
                 let now = self.clock.now();
-                let facts: [(&str, Answer); 7] = [
+                Answer::facts([
                     ("version", env!("CARGO_PKG_VERSION").into()),
                     ("seed", self.seed.into()),
                     ("event", self.events.into()),
@@ -104,8 +104,7 @@ impl World {
                     ("mono_ms", now.mono_ms().into()),
                     ("nodes", (self.nodes.len() as u64).into()),
                     ("digest", self.digest().into()),
-                ];
-                facts.into_iter().flat_map(|(name, fact)| [name.into(), fact]).collect::<Vec<_>>().into()
+                ])
             }
             RunOrder::Seed(seed) => {
                 self.reseed(seed);
