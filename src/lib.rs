@@ -37,6 +37,7 @@ pub mod num;
 pub mod rng;
 pub mod script;
 pub mod sim;
+pub mod stages;
 pub mod store;
 pub mod trace;
 pub mod version;

@@ -4,7 +4,7 @@ use sha1::{Digest, Sha1};
 
 use crate::check::{Checks, Finding};
 use crate::control::guard::{FaultGuard, GateGuard};
-use crate::control::{Gate, Rule};
+use crate::control::{Answer, Gate, Lab, Rule, SimCommand, SimError};
 use crate::node::Config;
 use crate::version::Version;
 use crate::wire::RequestParser;
@@ -43,7 +43,7 @@ impl Default for SimOptions {
 /// assert_eq!(sim.call(client, &["GET", "lock"]), b"$-1\r\n");
 /// ```
 pub struct Sim {
-    world: World,
+    lab: Lab,
     outputs: Sha1,
     clients: u64,
 }
@@ -59,24 +59,28 @@ impl Sim {
 
     /// A world of nodes with settings of their own.
     pub fn with_configs(seed: u64, wall_start_ms: i64, nodes: Vec<Config>) -> Sim {
-        let world = World::new(WorldOptions { seed, clock: ClockMode::Manual, wall_start_ms, nodes });
-        Sim { world, outputs: Sha1::new(), clients: 0 }
+        let lab = Lab::new(WorldOptions { seed, clock: ClockMode::Manual, wall_start_ms, nodes });
+        Sim { lab, outputs: Sha1::new(), clients: 0 }
     }
 
     pub fn world(&self) -> &World {
-        &self.world
+        self.lab.world()
+    }
+
+    pub fn lab(&self) -> &Lab {
+        &self.lab
     }
 
     /// Opens a connection to a node.
     pub fn connect(&mut self, node: usize) -> Client {
         self.clients += 1;
         let addr = format!("127.0.0.1:{}", 50_000 + self.clients);
-        Client(self.world.open(node, addr, "127.0.0.1:6379".to_owned()))
+        Client(self.lab.open(node, addr, "127.0.0.1:6379".to_owned()))
     }
 
     /// Ends a connection.
     pub fn disconnect(&mut self, client: Client) {
-        self.world.close(client.0);
+        self.lab.close(client.0);
     }
 
     /// Sends one command and gives the bytes that the client has received since: its reply, after messages that
@@ -89,14 +93,14 @@ impl Sim {
 
     /// Sends one command and leaves the reply to be [received](Self::received). A client that waits ignores it.
     pub fn send(&mut self, client: Client, argv: &[&[u8]]) {
-        if !self.world.is_ready(client.0) {
+        if !self.lab.world().is_ready(client.0) {
             return;
         }
-        self.world.request(client.0, argv);
+        self.lab.request(client.0, argv);
         let mut slices = 0;
-        while self.world.run_slice(client.0.node) {
+        while self.lab.run_slice(client.0.node) {
             slices += 1;
-            if slices >= SLICES_PER_CALL || self.world.is_busy(client.0.node) {
+            if slices >= SLICES_PER_CALL || self.lab.world().is_busy(client.0.node) {
                 break;
             }
         }
@@ -104,21 +108,21 @@ impl Sim {
 
     /// Lets a script that is still running go on for a slice. False: none is.
     pub fn run_slice(&mut self, node: usize) -> bool {
-        self.world.run_slice(node)
+        self.lab.run_slice(node)
     }
 
     /// Sends bytes as they would come from a socket.
     pub fn send_bytes(&mut self, client: Client, mut bytes: &[u8]) {
         let mut parser = RequestParser::default();
         loop {
-            match parser.parse(bytes, self.world.request_limits(client.0)) {
+            match parser.parse(bytes, self.lab.world().request_limits(client.0)) {
                 Ok(Some(len)) => {
                     let args = parser.args(bytes);
                     self.send(client, &args);
                     bytes = &bytes[len..];
                 }
                 Ok(None) => return,
-                Err(error) => return self.world.protocol_error(client.0, &error),
+                Err(error) => return self.lab.protocol_error(client.0, &error),
             }
         }
     }
@@ -126,7 +130,7 @@ impl Sim {
     /// Takes the bytes that were written to a client.
     pub fn received(&mut self, client: Client) -> Vec<u8> {
         let mut bytes = Vec::new();
-        self.world.take_output(client.0, &mut bytes);
+        self.lab.take_output(client.0, &mut bytes);
         self.outputs.update(client.0.session.number.to_le_bytes());
         self.outputs.update(&bytes);
         bytes
@@ -155,30 +159,30 @@ impl Sim {
 
     /// Whether a client waits: blocked, or held back.
     pub fn is_waiting(&self, client: Client) -> bool {
-        !self.world.is_ready(client.0)
+        !self.lab.world().is_ready(client.0)
     }
 
     /// Whether the server has ended the connection.
     pub fn is_closed(&self, client: Client) -> bool {
-        self.world.is_closing(client.0)
+        self.lab.world().is_closing(client.0)
     }
 
     /// Moves the clock; every timer on the way fires at its own instant. Returns how many did.
     pub fn advance(&mut self, ms: u64) -> u64 {
-        self.world.advance(ms)
+        self.lab.advance(ms)
     }
 
     /// From here on everything is written down, to be [finished](Self::finish_trace).
     pub fn start_trace(&mut self) {
-        self.world.start_trace();
+        self.lab.start_trace();
     }
 
     /// Ends the trace and gives its lines, for [`Replay`](crate::trace::Replay) or a file.
     pub fn finish_trace(&mut self) -> String {
         let mut lines = Vec::new();
-        self.world.end_trace();
-        self.world.take_trace(&mut lines);
-        self.world.stop_trace();
+        self.lab.end_trace();
+        self.lab.take_trace(&mut lines);
+        self.lab.stop_trace();
         String::from_utf8_lossy(&lines).into_owned()
     }
 
@@ -199,7 +203,7 @@ impl Sim {
     /// ```
     #[must_use = "the rule goes with the guard"]
     pub fn fault(&mut self, rule: Rule) -> FaultGuard {
-        self.world.add_rule(rule)
+        self.lab.add_rule(rule)
     }
 
     /// Adds a gate, which goes with the guard; what it holds is let go then.
@@ -218,7 +222,7 @@ impl Sim {
     /// ```
     #[must_use = "the gate goes with the guard"]
     pub fn gate(&mut self, gate: Gate) -> GateGuard {
-        self.world.add_gate(gate)
+        self.lab.add_gate(gate)
     }
 
     /// From here on lock scripts are judged by the models of `redlatch fuzz`.
@@ -232,26 +236,23 @@ impl Sim {
     /// assert!(sim.findings().is_empty());
     /// ```
     pub fn check(&mut self, checks: Checks) {
-        self.world.start_checks(checks);
+        self.lab.start_checks(checks);
     }
 
     /// The promises of locks that were found broken.
     pub fn findings(&self) -> &[Finding] {
-        self.world.findings()
+        self.lab.findings()
     }
 
-    /// Does what a test asks of the control plane.
-    pub fn obey(
-        &mut self,
-        order: crate::control::Order,
-    ) -> Result<crate::control::Answer, crate::control::SimError> {
-        self.world.obey(order, None)
+    /// Applies a command of the control plane.
+    pub fn apply(&mut self, command: SimCommand) -> Result<Answer, SimError> {
+        self.lab.apply(command, None)
     }
 
     /// A hash over everything that was received so far and the state of all nodes.
     pub fn digest(&self) -> String {
         let outputs: String =
             self.outputs.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        format!("{outputs}-{}", self.world.digest())
+        format!("{outputs}-{}", self.lab.world().digest())
     }
 }

@@ -103,7 +103,7 @@ impl App {
     }
 
     fn unjudged(&self) -> Vec<String> {
-        self.sim.world().check_tally().unjudged.into_keys().collect()
+        self.sim.lab().check_tally().unjudged.into_keys().collect()
     }
 }
 
@@ -204,7 +204,7 @@ fn what_is_right_is_not_reported() {
         app.call(one, name, latch);
     }
     assert_eq!((app.found(), app.unjudged()), (vec![], vec![]));
-    assert!(app.sim.world().check_tally().judged > 100);
+    assert!(app.sim.lab().check_tally().judged > 100);
 }
 
 #[test]

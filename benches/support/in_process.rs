@@ -1,11 +1,12 @@
 //! A server in this process, without sockets and with a clock that stands still.
 
+use redlatch::control::Lab;
 use redlatch::wire::RequestParser;
-use redlatch::world::{ClockMode, ConnId, World, WorldOptions};
+use redlatch::world::{ClockMode, ConnId, WorldOptions};
 use redlatch::{Version, node};
 
 pub struct InProcess {
-    pub world: World,
+    pub lab: Lab,
     parser: RequestParser,
     output: Vec<u8>,
 }
@@ -14,23 +15,23 @@ impl InProcess {
     pub fn new() -> InProcess {
         let mut config = node::Config::new(Version::V7_4);
         config.maxclients = 100_000;
-        let world = World::new(WorldOptions {
+        let lab = Lab::new(WorldOptions {
             seed: 0,
             clock: ClockMode::Manual,
             wall_start_ms: 1_700_000_000_000,
             nodes: vec![config],
         });
-        InProcess { world, parser: RequestParser::default(), output: Vec::new() }
+        InProcess { lab, parser: RequestParser::default(), output: Vec::new() }
     }
 
     pub fn connect(&mut self) -> ConnId {
-        self.world.open(0, "127.0.0.1:50000".to_owned(), "127.0.0.1:6379".to_owned())
+        self.lab.open(0, "127.0.0.1:50000".to_owned(), "127.0.0.1:6379".to_owned())
     }
 
     /// Sends the requests of a client and takes away their replies, of which none may be an error.
     pub fn send(&mut self, client: ConnId, mut bytes: &[u8]) {
-        while let Some(len) = self.parser.parse(bytes, self.world.request_limits(client)).unwrap() {
-            self.world.request(client, &self.parser.args(bytes));
+        while let Some(len) = self.parser.parse(bytes, self.lab.world().request_limits(client)).unwrap() {
+            self.lab.request(client, &self.parser.args(bytes));
             bytes = &bytes[len..];
         }
         self.receive(client);
@@ -39,9 +40,9 @@ impl InProcess {
     /// Takes away what was written to a client.
     pub fn receive(&mut self, client: ConnId) {
         self.output.clear();
-        self.world.take_output(client, &mut self.output);
+        self.lab.take_output(client, &mut self.output);
         assert_ne!(self.output.first(), Some(&b'-'));
         self.output.clear();
-        self.world.take_trace(&mut self.output);
+        self.lab.take_trace(&mut self.output);
     }
 }

@@ -133,7 +133,7 @@ fn request(name: &str) -> Run {
 
 fn traced_acquire() -> Run {
     let mut server = InProcess::new();
-    server.world.start_trace();
+    server.lab.start_trace();
     request_to("acquire", server)
 }
 

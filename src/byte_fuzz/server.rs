@@ -7,7 +7,7 @@ use crate::fuzz::schedule::Step;
 use crate::locks::invariant::Rules;
 use crate::locks::kit::Kit;
 use crate::locks::model::Wanted;
-use crate::node::Timer;
+use crate::store::Timer;
 use crate::store::{Store, Value};
 use crate::version::Version;
 use crate::wire::client::value_len;

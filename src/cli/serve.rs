@@ -10,9 +10,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Options;
 use super::options::NodeOptions;
 use super::run::Faked;
+use crate::control::Lab;
 use crate::net::{Endpoint, Listener, Server};
 use crate::node::Config;
-use crate::world::{World, WorldOptions};
+use crate::world::WorldOptions;
 
 /// Serves until a signal or a client ends it.
 pub fn serve(options: Options) -> ExitCode {
@@ -112,16 +113,16 @@ fn since_epoch() -> Duration {
 /// A server whose clock begins now.
 fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
     let now = since_epoch();
-    let mut world = World::new(WorldOptions {
+    let mut lab = Lab::new(WorldOptions {
         seed: options.seed.unwrap_or(now.as_nanos() as u64),
         clock: options.clock,
         wall_start_ms: options.wall_start_ms.unwrap_or(now.as_millis() as i64),
         nodes,
     });
     if let Some(checks) = &options.checks {
-        world.start_checks(checks.clone());
+        lab.start_checks(checks.clone());
     }
-    let server = Server::new(world);
+    let server = Server::new(lab);
     if let Some(path) = &options.trace {
         server.trace_to(path).map_err(|error| format!("cannot write the trace to {path}: {error}"))?;
     }

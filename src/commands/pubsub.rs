@@ -216,8 +216,8 @@ fn spublish(ctx: &mut Ctx) -> Outcome {
 }
 
 fn publish_to(ctx: &mut Ctx, kind: Kind) -> Outcome {
-    if let Some(checker) = &mut ctx.node.checker {
-        checker.published(ctx.argv[1], ctx.argv[2]);
+    if ctx.node.interest.scripts {
+        ctx.node.stages.published(ctx.node.index, ctx.argv[1], ctx.argv[2]);
     }
     let receivers = ctx.node.publish(kind, ctx.argv[1], ctx.argv[2]);
     ctx.reply.int(receivers as i64);

@@ -4,8 +4,7 @@ use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 use crate::node::scripts::Sha;
-use crate::num;
-use crate::script::{Script, sha1_hex};
+use crate::script::Script;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -158,8 +157,7 @@ fn evalsha_ro(ctx: &mut Ctx) -> Outcome {
 fn run_text(ctx: &mut Ctx, read_only: bool) -> Outcome {
     ctx.node.feed_monitors(ctx.id, ctx.db(), ctx.argv, false);
     let keys = key_count(ctx)?;
-    let body = ctx.argv[1];
-    let script = ctx.node.scripts.load(body, sha1_hex(body), true)?;
+    let script = ctx.node.load_script(ctx.argv[1], true)?;
     run(ctx, &script, keys, read_only)
 }
 
@@ -187,19 +185,8 @@ fn run(ctx: &mut Ctx, script: &Script, keys: usize, read_only: bool) -> Outcome 
         return Err(Error::new("ERR Can not execute a script with write flag using *_ro command."));
     }
     let (keys, argv) = ctx.argv[3..].split_at(keys);
-    note_skew(ctx, script, argv);
     ctx.node.run_script(ctx.id, script, keys, argv, read_only || flags.no_writes, ctx.reply);
     Ok(())
-}
-
-/// A lock script that is told its client's time shows how far that clock is off.
-fn note_skew(ctx: &mut Ctx, script: &Script, argv: &[&[u8]]) {
-    let Some(place) = script.lock().and_then(|lock| lock.time) else { return };
-    let Some(client_ms) = argv.get(place - 1).and_then(|word| num::parse_i64(word)) else { return };
-    let skew_ms = client_ms.saturating_sub(ctx.now().wall_ms());
-    let Some(session) = ctx.node.sessions.get(ctx.id) else { return };
-    let client = if session.name.is_empty() { session.addr.as_bytes() } else { &session.name };
-    ctx.node.skews.note(client, skew_ms);
 }
 
 fn parse_sha(text: &[u8]) -> Option<Sha> {
@@ -209,9 +196,8 @@ fn parse_sha(text: &[u8]) -> Option<Sha> {
 }
 
 fn script_load(ctx: &mut Ctx) -> Outcome {
-    let sha = sha1_hex(ctx.argv[2]);
-    ctx.node.scripts.load(ctx.argv[2], sha, false)?;
-    ctx.reply.bulk(&sha);
+    let script = ctx.node.load_script(ctx.argv[2], false)?;
+    ctx.reply.bulk(script.sha().as_bytes());
     Ok(())
 }
 

@@ -1,23 +1,25 @@
 //! The control plane: what Redis leaves to luck, staged by a few commands (`docs/control-plane.md`).
 //!
-//! An [`Order`] is a SIM.* command that was understood. Clients send them as words; tests in Rust make them of typed
-//! parts. The world [obeys](crate::world::World::obey) them between two events.
+//! An [`SimCommand`] is a SIM.* command that was understood. Clients send them as words; tests in Rust make them of typed
+//! parts. The world [obeys](crate::world::World::apply) them between two events.
 //!
 //! Faults are *match* × *stage* × *action*: [`matching`] tells what is meant, [`action`] what becomes of it. [`gates`]
 //! hold instead. To both, requests and their replies show in [`stage`], messages in the node that delivers them.
 
 pub mod action;
+pub mod commands;
+mod cost;
 pub mod gates;
 pub mod guard;
+mod lab;
 pub mod matching;
-pub mod orders;
+mod recording;
 pub mod rules;
-pub mod stage;
+mod skew;
+pub mod staging;
 pub mod words;
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use action::{Action, Stage};
 use gates::{At, Gates};
@@ -25,32 +27,17 @@ use matching::Subject;
 use rules::Rules;
 
 pub use action::{Keep, Place, Rewrite};
+pub use commands::{Answer, SimCommand};
 pub use gates::Gate;
+pub use lab::Lab;
 pub use matching::{Clause, Match};
-pub use orders::{Answer, Order};
 pub use rules::Rule;
+pub use staging::Staging;
 pub use words::SimError;
 
 use crate::rng::Rng;
+use crate::stages::{PushFate, Until};
 use crate::world::ConnId;
-
-/// Until when something is withheld.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Until {
-    /// Its ticket of this gate is released.
-    Released(u64),
-    /// So many ms have passed on the world's clock.
-    Passed(u64),
-}
-
-/// What becomes of a message to a subscriber.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PushFate {
-    /// This many times, also none.
-    Deliver(u32),
-    /// Behind the dam of this ticket.
-    Withhold(u64),
-}
 
 /// What happens at a time of the world's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,13 +77,8 @@ pub struct Control {
     /// By time (monotonic, in ms) and order of arming.
     due: BTreeMap<(u64, u64), Due>,
     armed: u64,
-    /// A request was lost, and with it all that its connection will send.
-    pub has_deafened: bool,
     pub rng: Rng,
 }
-
-/// The control plane as a world and its nodes share it.
-pub type Shared = Rc<RefCell<Control>>;
 
 impl Control {
     pub fn new(rng: Rng) -> Control {
@@ -107,7 +89,6 @@ impl Control {
             abandoned: Vec::new(),
             due: BTreeMap::new(),
             armed: 0,
-            has_deafened: false,
             rng,
         }
     }
@@ -142,13 +123,13 @@ impl Control {
         };
         if let Some(gate) = self.gates.decide(subject, At::Push) {
             let ticket = self.hold(Until::Released(gate), subject.conn, At::Push, channel(), now_ms);
-            return PushFate::Withhold(ticket);
+            return PushFate::Hold(ticket);
         }
         match self.rules.decide(subject, true, channel, &mut self.rng) {
             Some(Action::Drop(_)) => PushFate::Deliver(0),
             Some(Action::DupPush(times)) => PushFate::Deliver(times),
             Some(Action::Delay(Stage::Push, ms)) => {
-                PushFate::Withhold(self.hold(Until::Passed(ms), subject.conn, At::Push, channel(), now_ms))
+                PushFate::Hold(self.hold(Until::Passed(ms), subject.conn, At::Push, channel(), now_ms))
             }
             _ => PushFate::Deliver(1),
         }

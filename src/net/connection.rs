@@ -13,8 +13,9 @@ use tokio::sync::Notify;
 
 use super::Server;
 use super::stream::Stream;
+use crate::control::Lab;
 use crate::wire::RequestParser;
-use crate::world::{ConnId, World};
+use crate::world::ConnId;
 
 /// A client that does not read its replies is not served beyond this many unread bytes.
 const UNREAD_LIMIT: usize = 1 << 20;
@@ -48,9 +49,9 @@ impl Connection {
     /// Serves a client until one of both ends it.
     pub async fn serve(server: Rc<Server>, node: usize, control: bool, stream: Stream) {
         let (addr, laddr) = stream.addresses();
-        let id = server.turn(None, |world| match control {
-            true => world.open_control(addr, laddr),
-            false => world.open(node, addr, laddr),
+        let id = server.turn(None, |lab| match control {
+            true => lab.open_control(addr, laddr),
+            false => lab.open(node, addr, laddr),
         });
         let wake = Arc::new(Notify::new());
         server.connections.insert(id, wake.clone());
@@ -70,7 +71,7 @@ impl Connection {
             tracing::debug!(client = id.session.number, %error, "connection lost");
         }
         server.connections.remove(&id);
-        server.turn(None, |world| world.close(id));
+        server.turn(None, |lab| lab.close(id));
         tracing::debug!(client = id.session.number, "closed");
     }
 
@@ -82,7 +83,7 @@ impl Connection {
         let wake = self.wake.clone();
         let mut woken = pin!(wake.notified());
         loop {
-            let unread = self.unread(&self.server.world.borrow());
+            let unread = self.unread(&self.server.lab.borrow());
             let may_read = unread < UNREAD_LIMIT;
             let mut was_read = false;
             if !(self.throttled && may_read) {
@@ -112,8 +113,8 @@ impl Connection {
     }
 
     /// Bytes of output that the socket has not taken yet.
-    fn unread(&self, world: &World) -> usize {
-        self.output.len() - self.written + world.output_len(self.id)
+    fn unread(&self, lab: &Lab) -> usize {
+        self.output.len() - self.written + lab.world().output_len(self.id)
     }
 
     /// Reads once and runs what is complete. What remains in the socket keeps it readable.
@@ -130,7 +131,7 @@ impl Connection {
         } else {
             self.pending.extend_from_slice(&scratch[..len]);
         }
-        let limit = server.world.borrow().nodes()[self.id.node].config.query_buffer_limit;
+        let limit = server.lab.borrow().world().nodes()[self.id.node].config.query_buffer_limit;
         if self.pending.len() as u64 > limit {
             tracing::warn!(client = self.id.session.number, "query buffer limit exceeded");
             return Poll::Ready(Ok(Fate::Closed));
@@ -154,34 +155,34 @@ impl Connection {
     /// Runs the complete requests at the start of `bytes` in one turn. Returns how many bytes they were.
     fn run(&mut self, bytes: &[u8]) -> usize {
         let (server, id) = (self.server.clone(), self.id);
-        let (used, suspended) = server.turn(Some(id), |world| self.run_requests(world, bytes));
+        let (used, suspended) = server.turn(Some(id), |lab| self.run_requests(lab, bytes));
         if suspended {
             server.run_script(id.node);
         }
         used
     }
 
-    fn run_requests(&mut self, world: &mut World, bytes: &[u8]) -> (usize, bool) {
+    fn run_requests(&mut self, lab: &mut Lab, bytes: &[u8]) -> (usize, bool) {
         let mut used = 0;
         self.throttled = false;
-        while world.is_ready(self.id) && used < bytes.len() {
-            if self.unread(world) >= UNREAD_LIMIT {
+        while lab.world().is_ready(self.id) && used < bytes.len() {
+            if self.unread(lab) >= UNREAD_LIMIT {
                 self.throttled = true;
                 break;
             }
             let rest = &bytes[used..];
-            match self.parser.parse(rest, world.request_limits(self.id)) {
+            match self.parser.parse(rest, lab.world().request_limits(self.id)) {
                 Ok(Some(len)) => {
-                    let was_running = world.is_running_script(self.id.node);
-                    world.request(self.id, &self.parser.args(rest));
+                    let was_running = lab.world().is_running_script(self.id.node);
+                    lab.request(self.id, &self.parser.args(rest));
                     used += len;
-                    if !was_running && world.is_running_script(self.id.node) {
+                    if !was_running && lab.world().is_running_script(self.id.node) {
                         return (used, true);
                     }
                 }
                 Ok(None) => break,
                 Err(error) => {
-                    world.protocol_error(self.id, &error);
+                    lab.protocol_error(self.id, &error);
                     return (bytes.len(), false);
                 }
             }
@@ -192,8 +193,8 @@ impl Connection {
     /// Writes as much as the socket takes.
     fn flush(&mut self) -> io::Result<Fate> {
         let server = self.server.clone();
-        let mut world = server.world.borrow_mut();
-        if world.is_killed(self.id) {
+        let mut lab = server.lab.borrow_mut();
+        if lab.world().is_killed(self.id) {
             return Ok(Fate::Closed);
         }
         loop {
@@ -203,9 +204,9 @@ impl Connection {
                 if self.output.capacity() > KEPT_BUFFER {
                     self.output = Vec::new();
                 }
-                world.take_output(self.id, &mut self.output);
+                lab.take_output(self.id, &mut self.output);
                 if self.output.is_empty() {
-                    return Ok(if world.is_closing(self.id) { Fate::Closed } else { Fate::Open });
+                    return Ok(if lab.world().is_closing(self.id) { Fate::Closed } else { Fate::Open });
                 }
             }
             match self.stream.try_write(&self.output[self.written..]) {

@@ -20,7 +20,8 @@ use dashmap::DashMap;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::world::{ConnId, World};
+use crate::control::Lab;
+use crate::world::ConnId;
 
 pub use listener::{Endpoint, Listener};
 
@@ -30,9 +31,9 @@ const READ_BUFFER: usize = 64 * 1024;
 /// Which connections there are and how to wake their tasks. Shared with the threads that watch a server.
 pub type Connections = Arc<DashMap<ConnId, Arc<Notify>>>;
 
-/// A world behind sockets.
+/// A lab behind sockets.
 pub struct Server {
-    world: RefCell<World>,
+    lab: RefCell<Lab>,
     began: Instant,
     connections: Connections,
     /// Set when the timer task has to look at the clock earlier than it planned.
@@ -67,9 +68,9 @@ impl Jumps {
 }
 
 impl Server {
-    pub fn new(world: World) -> Rc<Server> {
+    pub fn new(lab: Lab) -> Rc<Server> {
         Rc::new(Server {
-            world: RefCell::new(world),
+            lab: RefCell::new(lab),
             began: Instant::now(),
             connections: Connections::default(),
             timer: Notify::new(),
@@ -105,9 +106,9 @@ impl Server {
             () = self.stopped.notified() => tracing::info!("a client asked for the end"),
         }
         tasks.iter().for_each(JoinHandle::abort);
-        let mut world = self.world.borrow_mut();
-        if world.is_traced() {
-            self.end_trace(&mut world);
+        let mut lab = self.lab.borrow_mut();
+        if lab.is_traced() {
+            self.end_trace(&mut lab);
         }
     }
 
@@ -116,18 +117,18 @@ impl Server {
     }
 
     /// Does something with the world at the present time, then wakes those it concerns.
-    fn turn<T>(self: &Rc<Server>, caller: Option<ConnId>, act: impl FnOnce(&mut World) -> T) -> T {
-        let mut world = self.world.borrow_mut();
-        world.tick(self.elapsed_us());
-        let result = act(&mut world);
-        self.after(&mut world, caller);
+    fn turn<T>(self: &Rc<Server>, caller: Option<ConnId>, act: impl FnOnce(&mut Lab) -> T) -> T {
+        let mut lab = self.lab.borrow_mut();
+        lab.tick(self.elapsed_us());
+        let result = act(&mut lab);
+        self.after(&mut lab, caller);
         result
     }
 
     /// Wakes the tasks of connections that have output, and the timer task if it sleeps too long.
-    fn after(self: &Rc<Server>, world: &mut World, caller: Option<ConnId>) {
+    fn after(self: &Rc<Server>, lab: &mut Lab, caller: Option<ConnId>) {
         let mut dirty = self.dirty.borrow_mut();
-        world.take_dirty(&mut dirty);
+        lab.take_dirty(&mut dirty);
         for &conn in dirty.iter() {
             if Some(conn) != caller
                 && let Some(task) = self.connections.get(&conn)
@@ -135,28 +136,28 @@ impl Server {
                 task.notify_one();
             }
         }
-        if let Some(ms) = world.take_command_jump() {
+        if let Some(ms) = lab.take_command_jump() {
             self.jumps.order(ms);
         }
-        if world.is_traced() {
-            self.keep_trace(world);
+        if lab.is_traced() {
+            self.keep_trace(lab);
         }
-        if world.next_wakeup_us().is_some_and(|at_us| at_us < self.timer_at_us.get()) {
+        if lab.next_wakeup_us().is_some_and(|at_us| at_us < self.timer_at_us.get()) {
             self.timer.notify_one();
         }
-        if world.shutdown_requested() {
+        if lab.world().shutdown_requested() {
             self.stopped.notify_one();
         }
     }
 
     /// Lets a script that was suspended go on. Until it counts as busy nobody else is served, as in Redis.
     fn run_script(self: &Rc<Server>, node: usize) {
-        while self.turn(None, |world| world.run_slice(node)) {
-            if self.world.borrow().is_busy(node) {
+        while self.turn(None, |lab| lab.run_slice(node)) {
+            if self.lab.borrow().world().is_busy(node) {
                 tracing::warn!(node, "a script has been running for longer than busy-reply-threshold");
                 let server = self.clone();
                 tokio::task::spawn_local(async move {
-                    while server.turn(None, |world| world.run_slice(node)) {
+                    while server.turn(None, |lab| lab.run_slice(node)) {
                         tokio::task::yield_now().await;
                     }
                 });
@@ -169,7 +170,7 @@ impl Server {
 /// Sleeps from timer to timer.
 async fn keep_timers(server: Rc<Server>) {
     loop {
-        let next_us = server.turn(None, |world| world.next_wakeup_us());
+        let next_us = server.turn(None, |lab| lab.next_wakeup_us());
         server.timer_at_us.set(next_us.unwrap_or(u64::MAX));
         match next_us {
             None => server.timer.notified().await,

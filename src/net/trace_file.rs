@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::Server;
-use crate::control::orders::trace::TraceFile;
-use crate::world::World;
+use crate::control::Lab;
+use crate::control::commands::trace::TraceFile;
 
 /// Lines are written when there are so many bytes of them, or a little later.
 const ENOUGH: usize = 256 * 1024;
@@ -17,49 +17,49 @@ impl Server {
     /// Writes the trace of this world from its beginning.
     pub fn trace_to(&self, path: &str) -> io::Result<()> {
         *self.trace.borrow_mut() = Some(File::create(path)?);
-        let mut world = self.world.borrow_mut();
-        world.start_trace();
+        let mut lab = self.lab.borrow_mut();
+        lab.start_trace();
         // A process that is killed at once leaves a trace as well.
-        self.write_trace(&mut world);
+        self.write_trace(&mut lab);
         Ok(())
     }
 
     /// Opens or closes the file as the world was asked to, and writes if there is enough.
-    pub(super) fn keep_trace(self: &Rc<Server>, world: &mut World) {
-        match world.trace_file.take() {
+    pub(super) fn keep_trace(self: &Rc<Server>, lab: &mut Lab) {
+        match lab.trace_file.take() {
             Some(TraceFile::Open(path)) => match File::create(&path) {
                 Ok(file) => *self.trace.borrow_mut() = Some(file),
                 Err(error) => {
                     tracing::error!(path, %error, "cannot write the trace");
-                    world.stop_trace();
+                    lab.stop_trace();
                 }
             },
             Some(TraceFile::Close) => {
-                self.end_trace(world);
+                self.end_trace(lab);
             }
             None => {}
         }
-        if world.trace_len() >= ENOUGH {
-            self.write_trace(world);
+        if lab.trace_len() >= ENOUGH {
+            self.write_trace(lab);
         }
     }
 
     /// Writes the last line and closes the file.
-    pub(super) fn end_trace(&self, world: &mut World) {
-        world.end_trace();
-        self.write_trace(world);
-        world.stop_trace();
+    pub(super) fn end_trace(&self, lab: &mut Lab) {
+        lab.end_trace();
+        self.write_trace(lab);
+        lab.stop_trace();
         self.trace.borrow_mut().take();
     }
 
-    fn write_trace(&self, world: &mut World) {
+    fn write_trace(&self, lab: &mut Lab) {
         let mut lines = Vec::new();
-        world.take_trace(&mut lines);
+        lab.take_trace(&mut lines);
         let mut file = self.trace.borrow_mut();
         if let Some(Err(error)) = file.as_mut().map(|file| file.write_all(&lines)) {
             tracing::error!(%error, "cannot write the trace: it ends here");
             *file = None;
-            world.stop_trace();
+            lab.stop_trace();
         }
     }
 }
@@ -68,9 +68,9 @@ impl Server {
 pub(super) async fn write_now_and_then(server: Rc<Server>) {
     loop {
         tokio::time::sleep(A_LITTLE).await;
-        let mut world = server.world.borrow_mut();
-        if world.trace_len() > 0 {
-            server.write_trace(&mut world);
+        let mut lab = server.lab.borrow_mut();
+        if lab.trace_len() > 0 {
+            server.write_trace(&mut lab);
         }
     }
 }

@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::session::{Blocked, OwnedArgs, SessionId, TimeoutReply, Wait};
-use super::{Node, Pause, Timer};
-use crate::store::Value;
+use super::{Node, Pause};
+use crate::store::{Timer, Value};
 use crate::wheel::TimerId;
 use crate::wire::Reply;
 

@@ -1,5 +1,6 @@
 //! The life of a request inside a node: the checks in Redis's order, the handler, and what follows.
 
+use super::output::OpenReply;
 use super::session::{Blocked, OwnedArgs, ReplyMode, SessionId, TimeoutReply, Wait};
 use super::{Node, Pause};
 use crate::commands::command::{
@@ -8,8 +9,8 @@ use crate::commands::command::{
 };
 use crate::commands::ctx::{Ctx, Origin};
 use crate::commands::table;
-use crate::control::orders::{Order, Scene, is_order};
 use crate::error::{self, Error, Outcome};
+use crate::stages::{HeldReply, ScriptCall};
 use crate::version::Version;
 use crate::wire::{Protocol, Reply};
 
@@ -36,36 +37,38 @@ impl Node {
         let was_running = self.scripts.is_running();
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.active_us = now_us;
-        let mut reply = session.out.take();
-        let start = reply.len();
+        let mut open = session.output.open();
         self.executing = Some(id);
-        if let Err(error) = self.process(id, argv, &mut reply) {
-            reply.truncate(start);
-            self.write_error(&mut reply, &error);
-            self.settle_reply(id, &mut reply, start);
+        if let Err(error) = self.process(id, argv, &mut open.reply) {
+            open.discard();
+            self.write_error(&mut open.reply, &error);
+            self.settle_reply(id, &mut open.reply, open.start);
         }
         self.executing = None;
         if self.scripts.is_running() && !was_running {
-            return self.hold_for_script(id, argv, reply, start);
+            return self.hold_for_script(id, argv, open);
         }
-        self.finish_reply(id, reply, start);
+        self.finish_reply(id, open);
         self.serve_ready_keys();
     }
 
     /// Gives a reply to its client, and behind it the messages that the client caused for itself.
-    pub(super) fn finish_reply(&mut self, id: SessionId, mut reply: Reply, start: usize) {
-        self.apply_reply_effects(id, &mut reply, start);
+    pub(super) fn finish_reply(&mut self, id: SessionId, mut open: OpenReply) {
+        let (conn, now_ms) = (self.conn(id), self.store.now.mono_ms());
         let Some(session) = self.sessions.get_mut(id) else { return };
+        // The reply of a client that waits is still to come.
+        let is_complete = session.blocked.is_none() || !open.bytes().is_empty();
+        let stages = &self.stages;
+        let hold = |until, bytes: &[u8]| stages.reply_held(&HeldReply { conn, until, bytes, now_ms });
+        if is_complete && session.output.apply_effects(&mut open, hold) {
+            session.closing = true;
+        }
         session.reply_mode = match session.reply_mode {
             ReplyMode::SkipNext => ReplyMode::Skip,
-            // The reply of a client that waits is still to come.
             ReplyMode::Skip if session.blocked.is_none() => ReplyMode::On,
             mode => mode,
         };
-        // A HELLO has changed the protocol of `reply`; what others pushed meanwhile stands in `session.out`.
-        let pushed = std::mem::replace(&mut session.out, reply);
-        session.out.raw(pushed.as_bytes());
-        session.out.raw(&std::mem::take(&mut session.own_pushes));
+        session.output.close(open);
         self.sessions.mark_dirty(id);
         self.limit_output(id);
     }
@@ -78,19 +81,21 @@ impl Node {
         if session.wants_no_reply() {
             reply.truncate(start);
         }
-        if pushes_first && !session.own_pushes.is_empty() {
-            reply.insert(start, &std::mem::take(&mut session.own_pushes));
+        if pushes_first {
+            let own = session.output.take_own();
+            if !own.is_empty() {
+                reply.insert(start, &own);
+            }
         }
     }
 
     /// Writes to a client outside of a request of its own.
     pub fn write_reply(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let Some(session) = self.sessions.get_mut(id) else { return };
-        let mut reply = session.out.take();
-        let start = reply.len();
-        write(&mut reply);
-        self.settle_reply(id, &mut reply, start);
-        self.finish_reply(id, reply, start);
+        let mut open = session.output.open();
+        write(&mut open.reply);
+        self.settle_reply(id, &mut open.reply, open.start);
+        self.finish_reply(id, open);
     }
 
     /// Runs a blocked client's request again. True: it still has to wait.
@@ -98,26 +103,24 @@ impl Node {
         let argv = blocked.argv.args();
         let Some(command) = table::find(&argv, self.config.version) else { return false };
         let Some(session) = self.sessions.get_mut(id) else { return false };
-        let mut reply = session.out.take();
-        let start = reply.len();
+        let mut open = session.output.open();
         let caller = self.executing.replace(id);
-        let mut ctx = Ctx::new(self, id, command, &argv, &mut reply, Origin::Blocked);
+        let mut ctx = Ctx::new(self, id, command, &argv, &mut open.reply, Origin::Blocked);
         ctx.ready_key = Some(key);
         let outcome = (command.run)(&mut ctx);
         let waits = ctx.waits_again;
         if let Err(error) = outcome {
-            reply.truncate(start);
-            self.write_error(&mut reply, &error);
+            open.discard();
+            self.write_error(&mut open.reply, &error);
         }
         self.executing = caller;
         if waits {
-            reply.truncate(start);
             if let Some(session) = self.sessions.get_mut(id) {
-                session.out = reply;
+                session.output.suspend(open);
             }
         } else {
-            self.settle_reply(id, &mut reply, start);
-            self.finish_reply(id, reply, start);
+            self.settle_reply(id, &mut open.reply, open.start);
+            self.finish_reply(id, open);
         }
         waits
     }
@@ -264,53 +267,40 @@ impl Node {
         wrote: bool,
     ) -> bool {
         let start = reply.len();
-        if is_order(argv.first().copied().unwrap_or_default()) {
-            self.order_from_script(id, argv, reply);
-            return false;
-        }
-        let admitted = self.planned_failure().and_then(|()| self.admit_from_script(argv, read_only, wrote));
+        let admitted = self.admit_from_script(id, argv, read_only, wrote);
         let writes = admitted.as_ref().is_ok_and(|command| command.has(WRITE));
         let outcome = admitted.and_then(|command| self.call(id, command, argv, reply, Origin::Script));
-        if let Err(error) = outcome {
+        if let Err(error) = outcome
+            && !self.answers_foreign_call(id, argv, reply)
+        {
             reply.truncate(start);
             self.write_error(reply, &error);
         }
         writes
     }
 
-    /// A fault rule may have this call of the script fail.
-    fn planned_failure(&mut self) -> Outcome {
-        match &mut self.fail_subcall {
-            Some((1, _)) => match self.fail_subcall.take() {
-                Some((_, text)) => Err(Error::owned(text)),
-                None => Ok(()),
-            },
-            Some((left, _)) => {
-                *left -= 1;
-                Ok(())
-            }
-            None => Ok(()),
-        }
+    /// Shows a command that Redis does not have to the stages. Returns whether they have answered.
+    fn answers_foreign_call(&self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> bool {
+        table::find(argv, self.config.version).is_none()
+            && self.stages.foreign_call(&self.script_call(id, argv), reply)
     }
 
-    /// A script gives an order to the world, which obeys when the script has ended.
-    fn order_from_script(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) {
+    /// A command of a script, as the stages see it.
+    pub(super) fn script_call<'a>(&self, id: SessionId, argv: &'a [&'a [u8]]) -> ScriptCall<'a> {
         let db = self.sessions.get(id).map_or(0, |session| session.db);
-        match Order::parse(argv, &Scene { node: self.index, db, nodes: self.nodes }) {
-            Ok(order) => {
-                self.orders.push(order);
-                reply.status("QUEUED");
-            }
-            Err(error) => reply.error(error.to_string().as_bytes()),
-        }
+        ScriptCall { node: self.index, db, argv }
     }
 
     fn admit_from_script(
         &mut self,
+        id: SessionId,
         argv: &[&[u8]],
         read_only: bool,
         wrote: bool,
     ) -> Result<&'static Command, Error> {
+        if self.asks_calls {
+            self.stages.script_calls(&self.script_call(id, argv)).map_err(Error::owned)?;
+        }
         let command = table::find(argv, self.config.version)
             .ok_or(Error::new("ERR Unknown Redis command called from script"))?;
         if !command.accepts(argv.len(), self.config.version) {
@@ -358,10 +348,10 @@ impl Node {
     pub(super) fn limit_output(&mut self, id: SessionId) {
         let Some(session) = self.sessions.get_mut(id) else { return };
         let limit = self.config.output_limit(session);
-        let too_much = limit > 0 && session.out.len() as u64 > limit || session.reads_nothing;
+        let too_much = limit > 0 && session.output.len() as u64 > limit || session.reads_nothing;
         if too_much && !session.closing {
             self.kill_session(id);
-            self.cut_off.push(id);
+            self.stages.cut_off(self.conn(id));
             self.stats.output_limit_disconnections += 1;
         }
     }

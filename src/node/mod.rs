@@ -5,42 +5,29 @@
 
 pub mod blocking;
 pub mod config;
-pub mod cost;
 mod digest;
 pub mod execute;
-pub mod faults;
 pub mod notify;
+pub mod output;
 pub mod pubsub;
 pub mod replication;
 pub mod scripts;
 pub mod session;
-pub mod skew;
 pub mod slowlog;
 pub mod states;
 pub mod stats;
 
-use crate::check::Checker;
-use crate::control::Shared;
+use std::rc::Rc;
+
 use crate::rng::Rng;
-use crate::store::{Now, Store};
+use crate::stages::{Interest, Stages, Ticket};
+use crate::store::{Now, Store, Timer};
 use crate::wire::ProtocolError;
 
 pub use config::Config;
-pub use session::{Session, SessionId, Sessions};
+pub use session::{ConnId, Session, SessionId, Sessions};
 
-use crate::control::Order;
 use states::State;
-
-/// What a timer of the wheel does when it fires.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Timer {
-    /// A key, or the first of its hash fields, has reached its end.
-    Key { db: u32, slot: u32 },
-    /// The blocked client at this place has waited long enough.
-    Blocked { place: u32 },
-    /// CLIENT PAUSE is over.
-    Unpause,
-}
 
 /// Why the node wants the process, or a test that stands for it, to act.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +46,6 @@ pub struct Pause {
 pub struct Node {
     /// Its number in the world.
     pub index: usize,
-    /// How many nodes the world has.
-    pub nodes: usize,
     pub config: Config,
     pub store: Store,
     pub sessions: Sessions,
@@ -93,38 +78,24 @@ pub struct Node {
     pub inbox: Vec<SessionId>,
     /// No client is let in.
     pub stopped: bool,
-    pub control: Shared,
-    /// Whether messages to subscribers have to be shown to `control`.
-    pub stages_pushes: bool,
-    /// The k-th `redis.call` from here on fails with this error.
-    pub fail_subcall: Option<(u32, Vec<u8>)>,
-    pub skews: skew::Skews,
-    pub costs: cost::Costs,
-    /// Promises of locks, while they are checked.
-    pub checker: Option<Box<Checker>>,
-    /// Clients that were cut off in the present event because they do not read.
-    pub cut_off: Vec<SessionId>,
-    /// SIM commands of scripts, to be obeyed when the present event is over.
-    pub orders: Vec<Order>,
+    /// What watches this node and interferes with it.
+    pub stages: Rc<dyn Stages>,
+    /// The stages at which it wants to be called.
+    pub interest: Interest,
+    /// The request that is running asks the stages before each command of a script.
+    pub asks_calls: bool,
     /// 40 hex digits, new with each start.
     pub run_id: String,
     pub replication_id: String,
 }
 
 impl Node {
-    pub fn new(
-        (index, nodes): (usize, usize),
-        config: Config,
-        mut rng: Rng,
-        now: Now,
-        control: Shared,
-    ) -> Node {
+    pub fn new(index: usize, config: Config, mut rng: Rng, now: Now, stages: Rc<dyn Stages>) -> Node {
         let limits = config.limits();
         let run_id = rng.hex(40);
         let replication_id = rng.hex(40);
         Node {
             index,
-            nodes,
             store: Store::new(config.databases, now, limits),
             sessions: Sessions::default(),
             pubsub: Default::default(),
@@ -147,14 +118,9 @@ impl Node {
             paused: false,
             inbox: Vec::new(),
             stopped: false,
-            control,
-            stages_pushes: false,
-            fail_subcall: None,
-            skews: Default::default(),
-            costs: Default::default(),
-            checker: None,
-            cut_off: Vec::new(),
-            orders: Vec::new(),
+            stages,
+            interest: Interest::default(),
+            asks_calls: false,
             run_id,
             replication_id,
             config,
@@ -172,7 +138,7 @@ impl Node {
             session.authenticated = !needs_password;
             session.is_control = control;
             if refused {
-                session.out.error(b"ERR max number of clients reached");
+                session.output.append(|reply| reply.error(b"ERR max number of clients reached"));
                 session.closing = true;
             }
         }
@@ -184,6 +150,11 @@ impl Node {
             self.kill_session(id);
         }
         id
+    }
+
+    /// Names one of its clients in the world.
+    pub fn conn(&self, id: SessionId) -> ConnId {
+        ConnId { node: self.index, session: id }
     }
 
     /// A client is gone: nothing of it stays. Its script, if one runs, goes on to its end before that.
@@ -202,10 +173,19 @@ impl Node {
     /// The client's bytes are no request: it gets the error and is closed.
     pub fn protocol_error(&mut self, id: SessionId, error: &ProtocolError) {
         if let Some(session) = self.sessions.get_mut(id) {
-            session.out.error(format!("ERR Protocol error: {}", error.0).as_bytes());
+            let text = format!("ERR Protocol error: {}", error.0);
+            session.output.append(|reply| reply.error(text.as_bytes()));
             session.closing = true;
             self.sessions.mark_dirty(id);
         }
+    }
+
+    /// Gives back a ticket for held output: its bytes, and those behind it up to the next held ones, may go.
+    pub fn release_output(&mut self, id: SessionId, ticket: Ticket) {
+        if let Some(session) = self.sessions.get_mut(id) {
+            session.output.release(ticket);
+        }
+        self.sessions.mark_dirty(id);
     }
 
     /// Closes a connection once its output is written.
@@ -221,7 +201,7 @@ impl Node {
         self.unblock(id);
         self.end_session(id);
         if let Some(session) = self.sessions.get_mut(id) {
-            session.out.clear();
+            session.output.clear();
             session.killed = true;
         }
     }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::Node;
 use super::session::{Kind, SessionId};
 use crate::glob;
+use crate::stages::{Push, PushFate};
 use crate::wire::Reply;
 
 /// Who listens to what. Subscribers are kept in the order they subscribed, which is the order messages reach them.
@@ -157,6 +158,27 @@ impl Node {
         receivers.len()
     }
 
+    /// Delivers a message to one subscriber, as far as the stages let it.
+    fn deliver(&mut self, id: SessionId, channel: &[u8], write: impl Fn(&mut Reply)) {
+        if !self.interest.pushes {
+            return self.push_to(id, write);
+        }
+        let Some(session) = self.sessions.get(id) else { return };
+        let (conn, now_ms) = (self.conn(id), self.store.now.mono_ms());
+        let push = Push { conn, client_name: &session.name, event: self.event, now_ms, channel };
+        match self.stages.push(&push) {
+            PushFate::Deliver(times) => (0..times).for_each(|_| self.push_to(id, &write)),
+            PushFate::Hold(ticket) => {
+                // A message to oneself takes its place in the stream at once; the reply follows it.
+                if let Some(session) = self.sessions.get_mut(id) {
+                    session.output.hold(ticket);
+                    session.output.append(write);
+                    self.sessions.mark_dirty(id);
+                }
+            }
+        }
+    }
+
     /// Writes an out-of-band message to a client. The one whose command is running gets it with its reply.
     pub fn push_to(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let is_caller = self.executing == Some(id);
@@ -164,9 +186,9 @@ impl Node {
         if is_caller {
             let mut push = Reply::new(session.protocol(), self.config.version);
             write(&mut push);
-            session.own_pushes.extend_from_slice(push.as_bytes());
+            session.output.append_own(push.as_bytes());
         } else {
-            write(&mut session.out);
+            session.output.append(write);
             self.sessions.mark_dirty(id);
             self.limit_output(id);
         }

@@ -10,11 +10,12 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::Node;
+use super::output::OpenReply;
 use super::session::{OwnedArgs, SessionId, TimeoutReply, Wait};
-use crate::check;
 use crate::commands::table;
 use crate::error::{self, Error, Outcome};
-use crate::script::{self, LogLevel, Script, Step, Vm};
+use crate::script::{self, LogLevel, Script, Step, Vm, sha1_hex};
+use crate::stages::{ScriptEnd, ScriptStart, ScriptTag};
 use crate::store::Now;
 use crate::version::Version;
 use crate::wire::Reply;
@@ -122,7 +123,13 @@ impl Scripts {
     }
 
     /// Compiles and caches a script, unless it is cached already.
-    pub fn load(&mut self, body: &[u8], sha: Sha, by_eval: bool) -> Result<Script, Error> {
+    fn load(
+        &mut self,
+        body: &[u8],
+        by_eval: bool,
+        recognise: impl FnOnce() -> Option<ScriptTag>,
+    ) -> Result<Script, Error> {
+        let sha = sha1_hex(body);
         if let Some(script) = self.find(&sha) {
             if let Some(cached) = self.cache.get_mut(&sha).filter(|cached| cached.by_eval && !by_eval) {
                 cached.by_eval = false;
@@ -130,7 +137,7 @@ impl Scripts {
             }
             return Ok(script);
         }
-        let script = self.vm().load(body)?;
+        let script = self.vm().load_tagged(body, sha, recognise())?;
         let by_eval = by_eval && self.version >= Version::V7_4;
         self.cache.insert(sha, Cached { script: script.clone(), by_eval });
         if by_eval {
@@ -186,6 +193,12 @@ impl Scripts {
 }
 
 impl Node {
+    /// Compiles and caches a script, unless it is cached already. `by_eval`: it came with EVAL, and is not kept for ever.
+    pub fn load_script(&mut self, body: &[u8], by_eval: bool) -> Result<Script, Error> {
+        let stages = &self.stages;
+        self.scripts.load(body, by_eval, || stages.recognise(body))
+    }
+
     /// Runs a script for a client. If it does not end in its first slice it is *running* from then on.
     pub fn run_script(
         &mut self,
@@ -199,15 +212,14 @@ impl Node {
         let db = self.sessions.get(id).map_or(0, |session| session.db);
         let mut call = Call { read_only, wrote: false, db };
         let Some(mut vm) = self.scripts.vm.take() else { return };
-        self.begin_check(id, script, keys, argv, db);
+        self.show_script_start(id, script, keys, argv, db);
         let start = reply.len();
         let step = vm.start(script, keys, argv, &mut ScriptHost { node: self, id, call: &mut call }, reply);
         let instructions = vm.instructions();
         self.scripts.vm = Some(vm);
         match step {
             Step::Done => {
-                self.count_cost(instructions);
-                self.finish_check(&reply.as_bytes()[start..]);
+                self.show_script_end(instructions, &reply.as_bytes()[start..]);
                 self.leave_script(id, call);
             }
             Step::Suspended => {
@@ -227,9 +239,8 @@ impl Node {
         }
     }
 
-    /// Whether what scripts cost is counted from here on.
-    pub fn set_counting(&mut self, on: bool) {
-        self.costs.on = on;
+    /// Counts the Lua instructions of scripts from here on, or no longer. Scripts run slower then.
+    pub fn count_instructions(&mut self, on: bool) {
         self.scripts.vm().count_instructions(on);
     }
 
@@ -243,33 +254,23 @@ impl Node {
         self.scripts.vm.as_ref().is_some_and(|vm| vm.has_reached(line))
     }
 
-    fn count_cost(&mut self, instructions: u64) {
-        if self.costs.on {
-            let sha = self.scripts.vm().running();
-            let role = self.scripts.peek(&sha).and_then(|script| script.lock()).map(|lock| lock.role);
-            self.costs.finish(sha, role, instructions);
+    fn show_script_start(&self, id: SessionId, script: &Script, keys: &[&[u8]], argv: &[&[u8]], db: usize) {
+        if !self.interest.scripts && !script.tag().is_some_and(|tag| tag.watched) {
+            return;
         }
+        let Some(session) = self.sessions.get(id) else { return };
+        let client = if session.name.is_empty() { session.addr.as_bytes() } else { &session.name };
+        let store = &self.store;
+        let conn = self.conn(id);
+        self.stages.script_begins(&ScriptStart { conn, client, db, script, keys, argv, store });
     }
 
-    /// Promises of locks are checked: what is there before the script runs is noted.
-    fn begin_check(&mut self, id: SessionId, script: &Script, keys: &[&[u8]], argv: &[&[u8]], db: usize) {
-        let Some(checker) = &mut self.checker else { return };
-        let start = check::Start {
-            sha: script.digest(),
-            lock: script.lock().map(|lock| (lock.role, script.lock_text())),
-            keys,
-            argv,
-            db,
-            client: id.number,
-            is_sabotaged: self.fail_subcall.is_some(),
-        };
-        checker.begin(&start, &self.store);
-    }
-
-    /// The script has ended with this reply.
-    fn finish_check(&mut self, reply: &[u8]) {
-        if let Some(checker) = &mut self.checker {
-            checker.finish(reply, self.event, self.index, &self.store);
+    fn show_script_end(&mut self, instructions: u64, reply: &[u8]) {
+        if self.interest.scripts {
+            let sha = self.scripts.vm().running();
+            let tag = self.scripts.peek(&sha).and_then(|script| script.tag());
+            let (node, event, store) = (self.index, self.event, &self.store);
+            self.stages.script_ended(&ScriptEnd { node, event, sha, tag, reply, instructions, store });
         }
     }
 
@@ -282,13 +283,9 @@ impl Node {
 
     /// The request of a client ended with its script suspended: the client waits, and what is written of its reply
     /// beyond `start` is kept with the script.
-    pub(super) fn hold_for_script(&mut self, id: SessionId, argv: &[&[u8]], mut reply: Reply, start: usize) {
-        if let Some(running) = &mut self.scripts.running {
-            running.reply.raw(&reply.as_bytes()[start..]);
-            reply.truncate(start);
-        }
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.out = reply;
+    pub(super) fn hold_for_script(&mut self, id: SessionId, argv: &[&[u8]], open: OpenReply) {
+        if let (Some(session), Some(running)) = (self.sessions.get_mut(id), &mut self.scripts.running) {
+            running.reply.raw(&session.output.suspend(open));
         }
         self.block(id, Wait::Script, argv, Vec::new(), None, TimeoutReply::Null);
         self.sessions.mark_dirty(id);
@@ -308,8 +305,7 @@ impl Node {
         let instructions = vm.instructions();
         self.scripts.vm = Some(vm);
         if step == Step::Done {
-            self.count_cost(instructions);
-            self.finish_check(&running.reply.as_bytes()[start..]);
+            self.show_script_end(instructions, &running.reply.as_bytes()[start..]);
         }
         self.store.now = now;
         self.executing = None;
@@ -362,8 +358,9 @@ impl script::Host for ScriptHost<'_> {
         let Call { read_only, wrote, .. } = *self.call;
         let start = reply.len();
         self.call.wrote |= self.node.call_from_script(self.id, argv, reply, read_only, wrote);
-        if self.node.costs.on {
-            self.node.costs.count_call(argv, reply.len().saturating_sub(start), self.node.config.version);
+        if self.node.interest.calls {
+            let call = self.node.script_call(self.id, argv);
+            self.node.stages.script_called(&call, reply.len().saturating_sub(start));
         }
     }
 

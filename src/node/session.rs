@@ -3,10 +3,10 @@
 use smallvec::SmallVec;
 
 use super::blocking::Ticket;
-use super::faults::SessionFaults;
+use super::output::Output;
 use crate::version::Version;
 use crate::wheel::TimerId;
-use crate::wire::{Args, Protocol, Reply};
+use crate::wire::{Args, Protocol};
 
 /// Names a connected client of one node. A place is used again after a client left; the number never is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -14,6 +14,13 @@ pub struct SessionId {
     pub(super) place: u32,
     /// The number that `CLIENT ID` gives.
     pub number: u64,
+}
+
+/// Names a connection to one of the nodes of a world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ConnId {
+    pub node: usize,
+    pub session: SessionId,
 }
 
 /// Words of a request that outlive the buffer it came in.
@@ -158,19 +165,15 @@ pub struct Session {
     pub no_evict: bool,
     pub no_touch: bool,
     pub blocked: Option<Blocked>,
-    /// Bytes for the driver to write.
-    pub out: Reply,
-    /// Out-of-band messages that this client caused for itself: they follow the reply.
-    pub own_pushes: Vec<u8>,
-    /// No more requests are taken; the connection ends when `out` is written.
+    /// The bytes on their way to the client.
+    pub output: Output,
+    /// No more requests are taken; the connection ends when `output` is written.
     pub closing: bool,
     /// The connection ends at once, whatever is still unwritten.
     pub killed: bool,
-    /// What fault rules and gates do to this session.
-    pub(super) faults: Option<Box<SessionFaults>>,
-    /// How much of `out` is in the trace already.
-    pub traced: usize,
-    /// It came by the control port, and outlives its node's stop.
+    /// A request was lost: nothing that the client sends arrives any more.
+    pub is_deaf: bool,
+    /// The connection outlives its node's stop.
     pub is_control: bool,
     /// A replay knows that the client does not read: the next output is too much.
     pub reads_nothing: bool,
@@ -206,12 +209,10 @@ impl Session {
             no_evict: false,
             no_touch: false,
             blocked: None,
-            out: Reply::new(Protocol::Resp2, version),
-            own_pushes: Vec::new(),
+            output: Output::new(version),
             closing: false,
             killed: false,
-            faults: None,
-            traced: 0,
+            is_deaf: false,
             is_control: false,
             reads_nothing: false,
             write_offset: 0,
@@ -220,7 +221,7 @@ impl Session {
     }
 
     pub fn protocol(&self) -> Protocol {
-        self.out.protocol
+        self.output.protocol()
     }
 
     pub fn subscriptions(&self, kind: Kind) -> &[Box<[u8]>] {
@@ -351,8 +352,7 @@ impl Sessions {
         let mut found = SmallVec::new();
         for index in 0..self.dirty.len() {
             if let Some(session) = self.get_mut(self.dirty[index]) {
-                session.traced = session.traced.min(session.out.len());
-                if session.traced < session.out.len() {
+                if session.output.has_untraced() {
                     found.push(session.id);
                 }
             }

@@ -8,7 +8,7 @@ use super::bridge::{Loaded, Machine, Setup, Signal};
 use super::random::Random;
 use super::{Flags, Host, api, convert, sandbox, shebang};
 use crate::error::Error;
-use crate::locks::role::{Recognised, recognise};
+use crate::stages::ScriptTag;
 use crate::version::Version;
 use crate::wire::reply::Reply;
 
@@ -34,9 +34,9 @@ pub struct Script(Arc<Compiled>);
 #[derive(Debug)]
 struct Compiled {
     sha: [u8; 40],
-    lock: Option<Recognised>,
-    /// The body of a lock script; of others nothing.
-    lock_text: Box<[u8]>,
+    tag: Option<ScriptTag>,
+    /// The body of a script with a tag; of others nothing.
+    text: Box<[u8]>,
     flags: Flags,
     chunk: Loaded,
     /// Which state of the `Vm` the chunk belongs to.
@@ -54,14 +54,14 @@ impl Script {
         self.0.sha
     }
 
-    /// What it does for a lock, if it is one of the known lock scripts.
-    pub fn lock(&self) -> Option<Recognised> {
-        self.0.lock
+    /// What the stages recognised it as.
+    pub fn tag(&self) -> Option<ScriptTag> {
+        self.0.tag
     }
 
-    /// The body of a lock script; of others nothing.
-    pub fn lock_text(&self) -> &[u8] {
-        &self.0.lock_text
+    /// The body of a script with a tag; of others nothing.
+    pub fn text(&self) -> &[u8] {
+        &self.0.text
     }
 
     pub fn flags(&self) -> Flags {
@@ -98,15 +98,24 @@ impl Vm {
     /// # Errors
     /// What `EVAL` and `SCRIPT LOAD` reply to a bad shebang or a syntax error.
     pub fn load(&mut self, body: &[u8]) -> Result<Script, Error> {
+        self.load_tagged(body, sha1_hex(body), None)
+    }
+
+    /// The same for a script whose SHA-1 is known, and what the stages recognised it as.
+    pub(crate) fn load_tagged(
+        &mut self,
+        body: &[u8],
+        sha: [u8; 40],
+        tag: Option<ScriptTag>,
+    ) -> Result<Script, Error> {
         let (flags, skip) = shebang::parse(body)?;
         let chunk = self.machine.compile(&body[skip..], c"@user_script").map_err(|message| {
             Error::owned([&b"ERR Error compiling script (new function): "[..], &message].concat())
         })?;
-        let lock = recognise(body);
         Ok(Script(Arc::new(Compiled {
-            sha: sha1_hex(body),
-            lock,
-            lock_text: if lock.is_some() { body.into() } else { Box::default() },
+            sha,
+            tag,
+            text: if tag.is_some() { body.into() } else { Box::default() },
             flags,
             chunk,
             generation: self.generation,

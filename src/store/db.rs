@@ -2,8 +2,7 @@
 
 use std::cell::Cell;
 
-use super::{Limits, SlabMap, Value};
-use crate::node::Timer;
+use super::{Limits, SlabMap, Timer, Value};
 use crate::wheel::{TimerId, Wheel};
 
 /// The time an event sees. It stands still while one command, script or transaction runs.

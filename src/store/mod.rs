@@ -11,6 +11,7 @@ pub mod slab_map;
 mod small_bytes;
 pub mod sorted_set;
 pub mod string;
+mod timer;
 pub mod value;
 
 pub use db::{Db, Entry, Now, Store};
@@ -21,4 +22,5 @@ pub use set::Set;
 pub use slab_map::SlabMap;
 pub use sorted_set::SortedSet;
 pub use string::StringValue;
+pub use timer::Timer;
 pub use value::{Kind, Value};

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::line::{Conn, Line, to_bytes};
 use super::replay::read;
-use crate::control::orders::is_order;
-use crate::control::stage::summary;
+use crate::control::commands::is_sim_command;
+use crate::control::staging::summary;
 use crate::diff::link::Link;
 use crate::wire::client::value_len;
 
@@ -109,7 +109,7 @@ pub fn replay(text: &str, address: &str) -> Result<Report, String> {
                 let words = a.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
                 let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
                 let Some(client) = clients.get_mut(&c) else { continue };
-                let Some(name) = argv.first().filter(|name| !is_order(name)) else {
+                let Some(name) = argv.first().filter(|name| !is_sim_command(name)) else {
                     report.not_comparable += 1;
                     client.comparable = false;
                     continue;

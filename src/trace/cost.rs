@@ -4,14 +4,14 @@ use super::replay::Replay;
 
 /// Replays a trace with every instruction counted. The error tells why it does not replay.
 pub fn table(text: &str) -> Result<String, String> {
-    let (_, world) = Replay::run_counting(text).map_err(|error| error.to_string())?;
+    let (_, lab) = Replay::run_counting(text).map_err(|error| error.to_string())?;
     let mut rows = vec![
         ["script", "sha", "runs", "instructions", "calls", "keys", "bytes in", "bytes out"]
             .map(str::to_owned)
             .to_vec(),
     ];
-    for node in world.nodes() {
-        for (sha, cost) in node.costs.iter() {
+    for watch in lab.staging.watches.borrow().iter() {
+        for (sha, cost) in watch.costs.iter() {
             let each = |sum: u64| format!("{:.1}", sum as f64 / cost.runs as f64);
             rows.push(vec![
                 cost.role.map_or("-", |role| role.name()).to_owned(),

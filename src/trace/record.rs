@@ -2,7 +2,8 @@
 
 use super::line::{FORMAT, Header, NodeHeader, clock_name};
 use crate::check::Finding;
-use crate::world::{ConnId, World};
+use crate::control::Lab;
+use crate::world::ConnId;
 
 /// Lines that wait for the driver to take them.
 #[derive(Default)]
@@ -28,18 +29,19 @@ pub struct When {
 }
 
 impl Recorder {
-    /// Begins a trace of a world.
-    pub fn new(world: &World) -> Recorder {
+    /// Begins a trace.
+    pub fn new(lab: &Lab) -> Recorder {
+        let world = lab.world();
         let header = Header {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            seed: world.seed,
+            seed: lab.seed,
             wall_ms: world.clock().now().wall_offset_ms,
             clock: clock_name(world.clock().mode()),
             e: world.events(),
             t: world.clock().now().mono_us,
             nodes: world.nodes().iter().map(|node| NodeHeader::of(&node.config)).collect(),
-            checks: world.checks.as_ref().map(|checks| checks.words.clone()),
+            checks: lab.checks.as_ref().map(|checks| checks.words.clone()),
         };
         let mut recorder = Recorder { buf: Vec::new(), until_digest: DIGEST_EVERY };
         let line = super::Line::Head(header);

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use super::line::{Conn, FORMAT, Header, Line, clock_mode, to_bytes};
 use crate::check::Checks;
+use crate::control::Lab;
 use crate::control::words::Words;
-use crate::world::{ConnId, World, WorldOptions};
+use crate::world::{ConnId, WorldOptions};
 
 /// A replay ended early.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,12 +53,12 @@ impl Replay {
         Replay::run_in(text, |_| {}).map(|(report, _)| report)
     }
 
-    /// The same with the costs of scripts counted; gives the world as it is at the end too.
-    pub fn run_counting(text: &str) -> Result<(Replay, World), ReplayError> {
-        Replay::run_in(text, |world| world.count_costs(true))
+    /// The same with the costs of scripts counted; gives the lab as it is at the end too.
+    pub fn run_counting(text: &str) -> Result<(Replay, Lab), ReplayError> {
+        Replay::run_in(text, |lab| lab.count_costs(true))
     }
 
-    fn run_in(text: &str, prepare: impl FnOnce(&mut World)) -> Result<(Replay, World), ReplayError> {
+    fn run_in(text: &str, prepare: impl FnOnce(&mut Lab)) -> Result<(Replay, Lab), ReplayError> {
         let mut lines = read(text);
         let malformed = |line, why: &str| ReplayError::Malformed { line, why: why.to_owned() };
         let header = match lines.next() {
@@ -65,8 +66,8 @@ impl Replay {
             Some((line, _, Err(why))) => return Err(malformed(line, &why)),
             _ => return Err(malformed(1, "a trace begins with its head")),
         };
-        let mut world = build(&header).map_err(|why| ReplayError::Malformed { line: 1, why })?;
-        prepare(&mut world);
+        let mut lab = build(&header).map_err(|why| ReplayError::Malformed { line: 1, why })?;
+        prepare(&mut lab);
         let mut report = Replay::default();
         let mut produced = Vec::new();
         // Lines of the trace, and of the replay, that the other side has not come to yet: what timers put out stands
@@ -83,16 +84,16 @@ impl Replay {
             match line {
                 Line::Out { .. } | Line::Check { .. } => report.outputs += 1,
                 Line::Dig { .. } => report.digests += 1,
-                Line::Cut { c, .. } => world.expect_cut(c.node, c.number),
+                Line::Cut { c, .. } => lab.expect_cut(c.node, c.number),
                 _ => {
                     // How fast clients read is not in the trace, only that they were too slow.
                     for conn in cuts_before_next_input(lines.clone()) {
-                        world.expect_cut(conn.node, conn.number);
+                        lab.expect_cut(conn.node, conn.number);
                     }
-                    apply(&mut world, &line).map_err(|why| ReplayError::Malformed { line: number, why })?;
+                    apply(&mut lab, &line).map_err(|why| ReplayError::Malformed { line: number, why })?;
                     report.inputs += 1;
                     report.complete = matches!(line, Line::End { .. });
-                    world.take_trace(&mut produced);
+                    lab.take_trace(&mut produced);
                     replayed.extend(String::from_utf8_lossy(&produced).lines().map(str::to_owned));
                     produced.clear();
                 }
@@ -113,14 +114,14 @@ impl Replay {
                 replayed.pop_front();
             }
         }
-        report.events = world.events();
+        report.events = lab.world().events();
         // Of a trace that was cut off the outputs of the last input, or their cause, may be missing.
         if report.complete && (!recorded.is_empty() || !replayed.is_empty()) {
             let line = recorded.front().map_or_else(|| text.lines().count() + 1, |&(line, _)| line);
             let recorded = recorded.pop_front().map(|(_, line)| line.to_owned());
             return Err(ReplayError::Differs { line, recorded, replayed: replayed.pop_front(), last_digest });
         }
-        Ok((report, world))
+        Ok((report, lab))
     }
 }
 
@@ -144,8 +145,8 @@ pub fn read(text: &str) -> impl Iterator<Item = (usize, &str, Result<Line, Strin
     })
 }
 
-/// A world as the head of a trace describes it, recording.
-fn build(header: &Header) -> Result<World, String> {
+/// A lab as the head of a trace describes it, recording.
+fn build(header: &Header) -> Result<Lab, String> {
     if header.format != FORMAT {
         return Err(format!("the format is {}, and this release reads {FORMAT}", header.format));
     }
@@ -153,29 +154,29 @@ fn build(header: &Header) -> Result<World, String> {
         return Err("there are no nodes".to_owned());
     }
     let nodes = header.nodes.iter().map(|node| node.config()).collect::<Result<Vec<_>, _>>()?;
-    let mut world = World::new(WorldOptions {
+    let mut lab = Lab::new(WorldOptions {
         seed: header.seed,
         clock: clock_mode(&header.clock)?,
         wall_start_ms: header.wall_ms,
         nodes,
     });
-    world.begin_at(header.e, header.t);
+    lab.begin_at(header.e, header.t);
     if let Some(words) = &header.checks {
         let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-        world.start_checks(Checks::parse(&mut Words::new(&words)).map_err(|error| error.text)?);
+        lab.start_checks(Checks::parse(&mut Words::new(&words)).map_err(|error| error.text)?);
     }
-    world.start_trace();
+    lab.start_trace();
     // The head is compared by what it makes.
-    world.take_trace(&mut Vec::new());
-    Ok(world)
+    lab.take_trace(&mut Vec::new());
+    Ok(lab)
 }
 
-fn conn_id(world: &World, conn: Conn) -> Result<ConnId, String> {
-    world.conn(conn.node, conn.number).ok_or_else(|| format!("connection {conn} is not open"))
+fn conn_id(lab: &Lab, conn: Conn) -> Result<ConnId, String> {
+    lab.world().conn(conn.node, conn.number).ok_or_else(|| format!("connection {conn} is not open"))
 }
 
-/// Puts an input into the world at its time.
-fn apply(world: &mut World, line: &Line) -> Result<(), String> {
+/// Puts an input into the lab at its time.
+fn apply(lab: &mut Lab, line: &Line) -> Result<(), String> {
     let (&t, bytes) = match line {
         Line::Open { t, .. }
         | Line::Bad { t, .. }
@@ -192,41 +193,40 @@ fn apply(world: &mut World, line: &Line) -> Result<(), String> {
         }
     };
     let argv: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-    world.replay_to(t);
+    lab.replay_to(t);
     match line {
         Line::Open { c, addr, laddr, control, .. } => {
-            world
-                .open_numbered(c.node, c.number, *control, addr.clone(), laddr.clone())
+            lab.open_numbered(c.node, c.number, *control, addr.clone(), laddr.clone())
                 .ok_or("there is no such node")?;
         }
         Line::Setup { c, .. } => {
-            let conn = conn_id(world, *c)?;
-            world.set_up(conn, &argv);
+            let conn = conn_id(lab, *c)?;
+            lab.set_up(conn, &argv);
         }
         Line::Req { c, el, .. } => {
-            let conn = conn_id(world, *c)?;
-            world.elapsed_us = (*el).max(world.elapsed_us);
-            world.request(conn, &argv);
+            let conn = conn_id(lab, *c)?;
+            lab.elapsed_us = (*el).max(lab.elapsed_us);
+            lab.request(conn, &argv);
         }
         Line::Bad { c, why, .. } => {
-            let conn = conn_id(world, *c)?;
-            world.protocol_error_text(conn, why);
+            let conn = conn_id(lab, *c)?;
+            lab.protocol_error_text(conn, why);
         }
         Line::Close { c, .. } => {
-            let conn = conn_id(world, *c)?;
-            world.close(conn);
+            let conn = conn_id(lab, *c)?;
+            lab.close(conn);
         }
         Line::Slice { n, ms, .. } => {
-            if *n >= world.nodes().len() {
+            if *n >= lab.world().nodes().len() {
                 return Err(format!("there is no node {n}"));
             }
-            world.run_slice_for(*n, *ms);
+            lab.run_slice_for(*n, *ms);
         }
-        Line::Await { el, .. } => world.awaited(*el),
-        Line::Mark { text, .. } => world.mark(&to_bytes(text)?),
-        Line::End { .. } => world.end_trace(),
+        Line::Await { el, .. } => lab.awaited(*el),
+        Line::Mark { text, .. } => lab.mark(&to_bytes(text)?),
+        Line::End { .. } => lab.end_trace(),
         Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {}
     }
-    world.drain();
+    lab.drain();
     Ok(())
 }

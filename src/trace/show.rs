@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::line::{Conn, Line, to_bytes};
 use super::replay::read;
+use crate::control::commands::is_sim_command;
 use crate::control::matching::{Request, Script, is_eval};
-use crate::control::orders::is_order;
-use crate::control::stage::summary;
+use crate::control::staging::summary;
 use crate::locks::role::{Recognised, recognise};
 use crate::script::sha1_hex;
 
@@ -89,7 +89,7 @@ impl Story {
                         story.names.insert(c, String::from_utf8_lossy(name).into_owned());
                     }
                     let (what, text) = match argv.first() {
-                        Some(name) if is_order(name) => (Happening::Control, summary(&argv)),
+                        Some(name) if is_sim_command(name) => (Happening::Control, summary(&argv)),
                         _ => (Happening::Request, describe(&argv, &mut scripts)),
                     };
                     now_ms = t / 1000;

@@ -38,13 +38,13 @@ impl Clock {
     }
 
     /// From here on time goes otherwise; what the clock shows stays.
-    pub(crate) fn set_mode(&mut self, mode: ClockMode) {
+    pub fn set_mode(&mut self, mode: ClockMode) {
         self.mode = mode;
         self.since = (self.elapsed_us, self.now.mono_us);
     }
 
     /// Where this clock is to be when the driver's has come to `elapsed_us`; `None` on a manual clock.
-    pub(super) fn target_us(&mut self, elapsed_us: u64) -> Option<u64> {
+    pub fn target_us(&mut self, elapsed_us: u64) -> Option<u64> {
         self.elapsed_us = elapsed_us;
         let (elapsed_then_us, then_us) = self.since;
         let passed_us = elapsed_us.saturating_sub(elapsed_then_us);
@@ -56,7 +56,7 @@ impl Clock {
     }
 
     /// When the driver's clock brings this one to `mono_us`; `None` if it never does.
-    pub(super) fn elapsed_us_at(&self, mono_us: u64) -> Option<u64> {
+    pub fn elapsed_us_at(&self, mono_us: u64) -> Option<u64> {
         let (elapsed_then_us, then_us) = self.since;
         let passed_us = mono_us.saturating_sub(then_us);
         match self.mode {
@@ -69,7 +69,7 @@ impl Clock {
     }
 
     /// Time never goes back.
-    pub(super) fn move_to(&mut self, mono_us: u64) {
+    pub fn move_to(&mut self, mono_us: u64) {
         self.now.mono_us = self.now.mono_us.max(mono_us);
     }
 }

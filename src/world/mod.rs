@@ -1,33 +1,26 @@
 //! The world: nodes, one clock, one order of events.
 //!
 //! Everything that can happen comes in here: connections that open and close, requests, time. Each input is an *event*
-//! with a number, and the same events with the same seed give the same outputs, always. The drivers (sockets,
-//! [`Sim`](crate::Sim)) only carry bytes and time.
+//! with a number, and the same events with the same seed give the same outputs, always. Drivers only carry bytes and time.
+//! Whoever watches or interferes does so through [`Stages`], and between two events.
 
 pub mod clock;
-mod record;
 mod replication;
+mod request;
 pub mod snapshot;
 
-use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use sha1::{Digest, Sha1};
 
-use crate::check::{Checks, Finding, MAX_FINDINGS};
-use crate::control::orders::run::Register;
-use crate::control::orders::trace::TraceFile;
-use crate::control::orders::{Answer, Order, Scene, is_order};
-use crate::control::{Control, Shared};
-use crate::error;
 use crate::node::{Config, Node, Request, SessionId};
 use crate::rng::Rng;
-use crate::trace::Recorder;
-use crate::trace::record::When;
+use crate::stages::{Interest, NoStages, Stages};
 use crate::wire::{ProtocolError, RequestLimits};
 
+pub use crate::node::ConnId;
 pub use clock::{Clock, ClockMode};
+pub use replication::ReplicationError;
 
 /// How a world begins.
 #[derive(Clone, Debug)]
@@ -37,74 +30,51 @@ pub struct WorldOptions {
     pub clock: ClockMode,
     /// Unix time in ms at the beginning.
     pub wall_start_ms: i64,
-    /// One node for each.
+    /// The settings of each node.
     pub nodes: Vec<Config>,
-}
-
-/// Names a connection to one of the nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ConnId {
-    pub node: usize,
-    pub session: SessionId,
-}
-
-/// Whose timer it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Source {
-    Control,
-    Node(usize),
 }
 
 /// Nodes under one clock.
 pub struct World {
-    pub(crate) nodes: Vec<Node>,
-    pub(crate) clock: Clock,
-    pub(crate) events: u64,
-    pub(crate) seed: u64,
-    /// The driver's time at the last tick, in µs since the world began.
-    pub(crate) elapsed_us: u64,
-    pub(crate) control: Shared,
-    /// Whether requests have to be shown to `control`.
-    stages_requests: bool,
-    pub(crate) snapshots: BTreeMap<String, snapshot::Snapshot>,
-    /// The fenced store of SIM.RUN STORE.
-    pub(crate) registers: BTreeMap<Vec<u8>, Register>,
-    /// SIM.CLOCK JUMP ... COMMAND: what the driver is to do to its command's clock, in ms.
-    pub(crate) command_jump_ms: Option<i64>,
-    /// What SIM.CHECK looks for, and what it has found.
-    pub(crate) checks: Option<Checks>,
-    pub(crate) findings: Vec<Finding>,
-    recorder: Option<Box<Recorder>>,
-    /// What the driver is to do about the file of the trace.
-    pub(crate) trace_file: Option<TraceFile>,
+    nodes: Vec<Node>,
+    clock: Clock,
+    events: u64,
+    stages: Rc<dyn Stages>,
+    interest: Interest,
+    /// Requests take the long way, past pauses and stages.
+    takes_detour: bool,
+    /// A request was lost, and with it everything that its connection will send.
+    has_deaf_sessions: bool,
     sessions: Vec<SessionId>,
 }
 
+/// The streams of random numbers that come of a seed: one for each node, and one for whoever interferes.
+pub fn streams(seed: u64, nodes: usize) -> (Vec<Rng>, Rng) {
+    let mut rng = Rng::new(seed);
+    let of_nodes = (0..nodes).map(|_| Rng::new(rng.next_u64())).collect();
+    (of_nodes, Rng::new(rng.next_u64()))
+}
+
 impl World {
+    /// A world that nobody watches or interferes with.
     pub fn new(options: WorldOptions) -> World {
-        let mut rng = Rng::new(options.seed);
+        World::with_stages(options, Rc::new(NoStages))
+    }
+
+    pub fn with_stages(options: WorldOptions, stages: Rc<dyn Stages>) -> World {
         let clock = Clock::new(options.clock, options.wall_start_ms);
-        let count = options.nodes.len();
-        let streams: Vec<Rng> = (0..count).map(|_| Rng::new(rng.next_u64())).collect();
-        let control = Rc::new(RefCell::new(Control::new(Rng::new(rng.next_u64()))));
-        let nodes = options.nodes.into_iter().zip(streams).enumerate().map(|(index, (config, rng))| {
-            Node::new((index, count), config, rng, clock.now(), control.clone())
-        });
+        let (rngs, _) = streams(options.seed, options.nodes.len());
+        let nodes = options.nodes.into_iter().zip(rngs).enumerate();
+        let nodes = nodes
+            .map(|(index, (config, rng))| Node::new(index, config, rng, clock.now(), Rc::clone(&stages)));
         World {
             nodes: nodes.collect(),
             clock,
             events: 0,
-            seed: options.seed,
-            elapsed_us: 0,
-            control,
-            stages_requests: false,
-            snapshots: BTreeMap::new(),
-            registers: BTreeMap::new(),
-            command_jump_ms: None,
-            checks: None,
-            findings: Vec::new(),
-            recorder: None,
-            trace_file: None,
+            stages,
+            interest: Interest::default(),
+            takes_detour: false,
+            has_deaf_sessions: false,
             sessions: Vec::new(),
         }
     }
@@ -113,13 +83,24 @@ impl World {
         &self.nodes
     }
 
+    /// A node, outside of any event.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn node_mut(&mut self, node: usize) -> &mut Node {
+        &mut self.nodes[node]
+    }
+
+    pub fn nodes_mut(&mut self) -> impl Iterator<Item = &mut Node> {
+        self.nodes.iter_mut()
+    }
+
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
-    /// Whether it is noted from here on which lines of scripts run; [`Node::has_reached`] tells.
-    pub fn note_lines(&mut self, on: bool) {
-        self.nodes.iter_mut().for_each(|node| node.note_lines(on));
+    pub fn clock_mut(&mut self) -> &mut Clock {
+        &mut self.clock
     }
 
     /// How many events there were.
@@ -127,8 +108,34 @@ impl World {
         self.events
     }
 
+    /// Sets how many events there were before this world began.
+    pub fn set_events(&mut self, events: u64) {
+        self.events = events;
+    }
+
+    /// Notes from here on which lines of scripts run, or no longer; [`Node::has_reached`] tells.
+    pub fn note_lines(&mut self, on: bool) {
+        self.nodes.iter_mut().for_each(|node| node.note_lines(on));
+    }
+
+    pub fn interest(&self) -> Interest {
+        self.interest
+    }
+
+    /// Sets the stages that are called from here on.
+    pub fn set_interest(&mut self, interest: Interest) {
+        self.interest = interest;
+        self.nodes.iter_mut().for_each(|node| node.interest = interest);
+        self.choose_way();
+    }
+
+    fn choose_way(&mut self) {
+        let is_paused = self.nodes.iter().any(|node| node.paused);
+        self.takes_detour = self.interest.requests || is_paused || self.has_deaf_sessions;
+    }
+
     /// Gives the next event its number and its time.
-    pub(crate) fn begin(&mut self, node: usize) -> &mut Node {
+    pub fn begin(&mut self, node: usize) -> &mut Node {
         self.events += 1;
         let node = &mut self.nodes[node];
         node.event = self.events;
@@ -136,236 +143,19 @@ impl World {
         node
     }
 
-    /// An event is over: what follows from it happens. `writer`: the client whose request it was.
-    fn end(&mut self, node: usize, writer: Option<SessionId>) {
+    /// An event is over: what it wrote is on its way to replicas. `writer`: the client whose request it was.
+    pub fn end(&mut self, node: usize, writer: Option<SessionId>) {
         self.send_writes(node, writer);
-        while let Some(order) =
-            (!self.nodes[node].orders.is_empty()).then(|| self.nodes[node].orders.remove(0))
-        {
-            if let Err(error) = self.obey(order, None) {
-                tracing::warn!(node, %error, "an order of a script was refused");
-            }
-        }
-        if !self.control.borrow().awaits.is_empty() {
-            self.answer_awaits();
-        }
-        if self.checks.is_some() {
-            self.take_findings(node);
-        }
-        if self.recorder.is_some() {
-            self.record_outputs();
-        }
     }
 
-    /// What the checks of a node have found is kept, logged and written down.
-    fn take_findings(&mut self, node: usize) {
-        let Some(checker) = &mut self.nodes[node].checker else { return };
-        for finding in checker.take_findings() {
-            if let Some(recorder) = &mut self.recorder {
-                recorder.finding(&finding);
-            }
-            let (key, owner) = (finding.key.escape_ascii(), finding.owner.escape_ascii());
-            tracing::warn!(
-                event = finding.event, node, object = finding.object, %key, %owner,
-                promise = finding.promise(), "a promise is broken: {}", finding.violation.text
-            );
-            if self.findings.len() < MAX_FINDINGS {
-                self.findings.push(finding);
-            }
-        }
+    /// Takes the random choices of nodes from another seed from here on.
+    pub fn reseed(&mut self, seed: u64) {
+        let (rngs, _) = streams(seed, self.nodes.len());
+        self.nodes.iter_mut().zip(rngs).for_each(|(node, rng)| node.rng = rng);
     }
 
-    /// Rules, gates or states have changed.
-    pub(crate) fn refresh_stages(&mut self) {
-        let control = self.control.borrow();
-        self.stages_requests = control.is_active() || self.nodes.iter().any(|node| node.paused);
-        let pushes = control.is_active();
-        self.nodes.iter_mut().for_each(|node| node.stages_pushes = pushes);
-        // A deaf connection stays so when its rule is gone.
-        self.stages_requests |= control.has_deafened;
-    }
-
-    // ---- inputs --------------------------------------------------------------------------------------------------
-
-    /// A client connects to a node from `addr`, which it reached at `laddr`.
-    pub fn open(&mut self, node: usize, addr: String, laddr: String) -> ConnId {
-        self.open_as(node, false, addr, laddr)
-    }
-
-    /// A client connects that only gives orders: it is let in, and stays, whatever becomes of the first node.
-    pub fn open_control(&mut self, addr: String, laddr: String) -> ConnId {
-        self.open_as(0, true, addr, laddr)
-    }
-
-    pub(crate) fn open_as(&mut self, node: usize, control: bool, addr: String, laddr: String) -> ConnId {
-        let mono_us = self.clock.now().mono_us;
-        let shown = self.recorder.is_some().then(|| (addr.clone(), laddr.clone()));
-        let session = self.begin(node).open(addr, laddr, control);
-        let (conn, when) = (ConnId { node, session }, When { event: self.events, mono_us });
-        if let (Some(recorder), Some((addr, laddr))) = (&mut self.recorder, shown) {
-            recorder.open(when, conn, control, &addr, &laddr);
-        }
-        self.end(node, None);
-        conn
-    }
-
-    /// A client sends a request. It has to be [ready](Self::is_ready).
-    pub fn request(&mut self, conn: ConnId, argv: &[&[u8]]) {
-        let Some(name) = argv.first() else { return };
-        if self.stages_requests && self.control.borrow().has_abandoned() {
-            self.remove_abandoned();
-        }
-        if self.recorder.is_some() {
-            let elapsed_us = is_order(name).then_some(self.elapsed_us);
-            self.record(|recorder, when| recorder.request("req", when, conn, argv, elapsed_us));
-        }
-        if is_order(name) {
-            self.request_order(conn, argv);
-        } else if self.stages_requests {
-            self.begin(conn.node);
-            self.stage_request(conn, argv);
-        } else {
-            self.begin(conn.node).execute(conn.session, argv);
-        }
-        self.end(conn.node, Some(conn.session));
-    }
-
-    /// A client sends a SIM command. No rule, gate or state stands in its way, only the password.
-    fn request_order(&mut self, conn: ConnId, argv: &[&[u8]]) {
-        let nodes = self.nodes.len();
-        let node = self.begin(conn.node);
-        let Some(session) = node.sessions.get(conn.session) else { return };
-        if !session.authenticated {
-            return node.write_reply(conn.session, |reply| reply.error(error::NO_AUTH.text()));
-        }
-        let scene = Scene { node: conn.node, db: session.db, nodes };
-        let answer = Order::parse(argv, &scene).and_then(|order| self.obey(order, Some(conn)));
-        match answer {
-            Ok(Answer::Later) => {}
-            Ok(answer) => self.nodes[conn.node].write_reply(conn.session, |reply| answer.write(reply)),
-            Err(error) => self.nodes[conn.node]
-                .write_reply(conn.session, |reply| reply.error(error.to_string().as_bytes())),
-        }
-    }
-
-    /// What a client sent is no request.
-    pub fn protocol_error(&mut self, conn: ConnId, error: &ProtocolError) {
-        self.record(|recorder, when| recorder.bad(when, conn, &error.0));
-        self.begin(conn.node).protocol_error(conn.session, error);
-        self.end(conn.node, None);
-    }
-
-    /// A client is gone.
-    pub fn close(&mut self, conn: ConnId) {
-        self.record(|recorder, when| recorder.of_conn("close", when, conn));
-        self.begin(conn.node).close(conn.session);
-        let gates = {
-            let mut control = self.control.borrow_mut();
-            control.gates.forget(conn);
-            control.awaits.retain(|waiting| waiting.conn != conn);
-            control.gates.owned_by(conn)
-        };
-        gates.into_iter().for_each(|gate| self.remove_gate(gate));
-        self.end(conn.node, None);
-    }
-
-    /// The driver's own clock has come to `elapsed_us` since the world began. Timers fire on the way, each at its
-    /// own instant. Without effect on a manual clock.
-    pub fn tick(&mut self, elapsed_us: u64) {
-        self.elapsed_us = elapsed_us;
-        if self.next_await_us().is_some_and(|deadline_us| deadline_us <= elapsed_us) {
-            self.awaited(elapsed_us);
-        }
-        if let Some(target_us) = self.clock.target_us(elapsed_us) {
-            self.advance_to(target_us);
-        }
-    }
-
-    /// Control connections have waited until this time of the driver.
-    pub(crate) fn awaited(&mut self, elapsed_us: u64) {
-        self.record(|recorder, when| recorder.awaited(when, elapsed_us));
-        self.elapsed_us = elapsed_us;
-        self.events += 1;
-        self.answer_awaits();
-        self.record_outputs();
-    }
-
-    /// Moves the clock on, and it goes on from there; timers fire on the way, each at its own instant. Returns how many did.
-    pub fn advance(&mut self, ms: u64) -> u64 {
-        let fired = self.advance_to(self.clock.now().mono_us.saturating_add(ms.saturating_mul(1000)));
-        self.clock.set_mode(self.clock.mode());
-        fired
-    }
-
-    fn advance_to(&mut self, target_us: u64) -> u64 {
-        if self.control.borrow().has_abandoned() {
-            self.remove_abandoned();
-        }
-        let mut fired = 0;
-        while let Some((due_ms, source)) = self.next_timer() {
-            if due_ms > target_us / 1000 {
-                break;
-            }
-            self.clock.move_to(due_ms.saturating_mul(1000));
-            match source {
-                Source::Control => {
-                    let due = self.control.borrow_mut().pop_due(due_ms);
-                    if let Some(due) = due {
-                        self.due(due);
-                        fired += 1;
-                        (0..self.nodes.len()).for_each(|node| self.end(node, None));
-                    }
-                }
-                Source::Node(node) => {
-                    self.nodes[node].set_now(self.clock.now());
-                    while self.nodes[node].fire_next_timer() {
-                        self.events += 1;
-                        fired += 1;
-                        self.end(node, None);
-                    }
-                }
-            }
-        }
-        self.clock.move_to(target_us);
-        fired
-    }
-
-    /// When the next timer may be due, and whose it is.
-    fn next_timer(&self) -> Option<(u64, Source)> {
-        let control = self.control.borrow().next_due_ms().map(|due_ms| (due_ms, Source::Control));
-        let nodes = self.nodes.iter().enumerate();
-        let timers = nodes.filter_map(|(index, node)| Some((node.next_wakeup_ms()?, Source::Node(index))));
-        timers.chain(control).min()
-    }
-
-    /// When the next timer is due, monotonic.
-    pub(crate) fn next_due_ms(&self) -> Option<u64> {
-        let stands_still = |node: &&Node| node.paused || node.stopped;
-        let nodes = self.nodes.iter().filter(|node| !stands_still(node));
-        let timers = nodes.filter_map(|node| node.store.timers.next_deadline_ms());
-        timers.chain(self.control.borrow().next_due_ms()).min()
-    }
-
-    /// The driver's time at which the first control connection has waited long enough.
-    fn next_await_us(&self) -> Option<u64> {
-        let control = self.control.borrow();
-        control.awaits.iter().filter_map(|waiting| waiting.deadline_us).min()
-    }
-
-    /// Random choices from here on come from another seed.
-    pub(crate) fn reseed(&mut self, seed: u64) {
-        let mut rng = Rng::new(seed);
-        self.seed = seed;
-        self.nodes.iter_mut().for_each(|node| node.rng = Rng::new(rng.next_u64()));
-        self.control.borrow_mut().rng = Rng::new(rng.next_u64());
-    }
-
-    /// No data, rules, gates or states are left; nodes run and are masters; what was held goes on.
-    pub(crate) fn reset(&mut self) {
-        let gates: Vec<u64> = self.control.borrow().gates.iter().map(|gate| gate.id).collect();
-        self.control.borrow_mut().rules.clear();
-        gates.into_iter().for_each(|gate| self.remove_gate(gate));
-        self.registers.clear();
+    /// Empties all nodes. They run, refuse nothing and are masters; requests that waited for a paused node run.
+    pub fn reset(&mut self) {
         for index in 0..self.nodes.len() {
             self.promote(index);
             let node = self.begin(index);
@@ -376,28 +166,143 @@ impl World {
             (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
         }
         for index in 0..self.nodes.len() {
-            self.resume(index);
+            self.resume_node(index);
         }
-        self.refresh_stages();
+    }
+
+    // ---- inputs --------------------------------------------------------------------------------------------------
+
+    /// A client connects to a node from `addr`, which it reached at `laddr`.
+    pub fn open(&mut self, node: usize, addr: String, laddr: String) -> ConnId {
+        self.open_as(node, false, addr, laddr)
+    }
+
+    /// The same; a control connection is let in, and stays, whatever becomes of the node.
+    pub fn open_as(&mut self, node: usize, is_control: bool, addr: String, laddr: String) -> ConnId {
+        let session = self.begin(node).open(addr, laddr, is_control);
+        self.end(node, None);
+        ConnId { node, session }
+    }
+
+    /// What a client sent is no request.
+    pub fn protocol_error(&mut self, conn: ConnId, error: &ProtocolError) {
+        self.begin(conn.node).protocol_error(conn.session, error);
+        self.end(conn.node, None);
+    }
+
+    /// A client is gone.
+    pub fn close(&mut self, conn: ConnId) {
+        self.begin(conn.node).close(conn.session);
+        self.end(conn.node, None);
+    }
+
+    /// Moves the clock on, and it goes on from there; timers fire on the way, each at its own instant.
+    pub fn advance(&mut self, ms: u64) {
+        let target_us = self.clock.now().mono_us.saturating_add(ms.saturating_mul(1000));
+        while let Some(node) = self.move_to_next_timer(target_us) {
+            while self.fire_timer(node) {}
+        }
+        self.clock.move_to(target_us);
+        self.clock.set_mode(self.clock.mode());
+    }
+
+    /// Moves the clock to where the next timer may be due, up to `target_us`, and gives the node that has it.
+    pub fn move_to_next_timer(&mut self, target_us: u64) -> Option<usize> {
+        let (due_ms, node) = self.next_timer().filter(|&(due_ms, _)| due_ms <= target_us / 1000)?;
+        self.clock.move_to(due_ms.saturating_mul(1000));
+        self.nodes[node].set_now(self.clock.now());
+        Some(node)
+    }
+
+    /// Fires the next timer of a node that is due. False: none is.
+    pub fn fire_timer(&mut self, node: usize) -> bool {
+        let fired = self.nodes[node].fire_next_timer();
+        if fired {
+            self.events += 1;
+            self.end(node, None);
+        }
+        fired
+    }
+
+    /// When the next timer may be due (monotonic, in ms), and whose it is.
+    pub fn next_timer(&self) -> Option<(u64, usize)> {
+        let nodes = self.nodes.iter().enumerate();
+        nodes.filter_map(|(index, node)| Some((node.next_wakeup_ms()?, index))).min()
+    }
+
+    /// When the next timer is due, monotonic.
+    pub fn next_due_ms(&self) -> Option<u64> {
+        let stands_still = |node: &&Node| node.paused || node.stopped;
+        let nodes = self.nodes.iter().filter(|node| !stands_still(node));
+        nodes.filter_map(|node| node.store.timers.next_deadline_ms()).min()
+    }
+
+    /// For how long the script of a node has run, in ms, if one is between two slices.
+    pub fn script_ran_ms(&self, node: usize) -> Option<u64> {
+        let (started, slices) = self.nodes[node].scripts.progress()?;
+        Some(match self.clock.mode() {
+            // On a clock that stands still a slice counts as a millisecond.
+            ClockMode::Manual => slices,
+            _ => self.clock.now().mono_ms() - started.mono_ms(),
+        })
     }
 
     /// Lets the script that is running on a node go on for a slice. False: none is running (any more).
     pub fn run_slice(&mut self, node: usize) -> bool {
-        let Some((started, slices)) = self.nodes[node].scripts.progress() else { return false };
-        // On a clock that stands still a slice counts as a millisecond.
-        let ran_ms = match self.clock.mode() {
-            ClockMode::Manual => slices,
-            _ => self.clock.now().mono_ms() - started.mono_ms(),
-        };
+        let Some(ran_ms) = self.script_ran_ms(node) else { return false };
         self.run_slice_for(node, ran_ms);
         self.nodes[node].scripts.is_running()
     }
 
     /// The same for a script that counts as having run for `ran_ms`.
-    pub(crate) fn run_slice_for(&mut self, node: usize, ran_ms: u64) {
-        self.record(|recorder, when| recorder.slice(when, node, ran_ms));
+    pub fn run_slice_for(&mut self, node: usize, ran_ms: u64) {
         self.begin(node).resume_script(ran_ms);
         self.end(node, None);
+    }
+
+    // ---- nodes ---------------------------------------------------------------------------------------------------
+
+    /// Makes the requests and timers of a node wait, as when its process is stopped by a signal.
+    pub fn pause_node(&mut self, node: usize) {
+        self.nodes[node].paused = true;
+        self.choose_way();
+    }
+
+    /// A paused node goes on: what waited runs in the order in which it came.
+    pub fn resume_node(&mut self, node: usize) {
+        self.nodes[node].paused = false;
+        self.choose_way();
+        for session in std::mem::take(&mut self.nodes[node].inbox) {
+            let conn = ConnId { node, session };
+            if let Some(request) = self.take_held(conn) {
+                self.begin(node);
+                self.show_request(conn, &request.args());
+            }
+        }
+        self.begin(node).resume_expiry();
+    }
+
+    /// Ends all connections of a node but `spared`, and refuses new ones. With `wipe` the data is lost too.
+    pub fn stop_node(&mut self, node: usize, wipe: bool, spared: Option<ConnId>) {
+        let spared = spared.filter(|conn| conn.node == node).map(|conn| conn.session);
+        self.begin(node).stop(wipe, spared);
+        if wipe {
+            self.resync_replicas(node);
+        }
+    }
+
+    pub fn start_node(&mut self, node: usize) {
+        self.nodes[node].stopped = false;
+        self.begin(node).resume_expiry();
+    }
+
+    /// Moves the wall clock of a node. Keys end by it; clients do not wait by it. Returns its Unix time in ms.
+    pub fn jump(&mut self, node: usize, ms: i64) -> i64 {
+        let node = &mut self.nodes[node];
+        node.wall_jump_ms = node.wall_jump_ms.saturating_add(ms);
+        node.set_now(self.clock.now());
+        node.store.rearm_all();
+        node.store.now.wall_ms()
     }
 
     // ---- outputs -------------------------------------------------------------------------------------------------
@@ -414,13 +319,13 @@ impl World {
     /// Moves what is to be written to a connection behind what `into` holds.
     pub fn take_output(&mut self, conn: ConnId, into: &mut Vec<u8>) {
         if let Some(session) = self.nodes[conn.node].sessions.get_mut(conn.session) {
-            session.take_ready(into);
+            session.output.take_ready(into);
         }
     }
 
     /// How many bytes are to be written to a connection.
     pub fn output_len(&self, conn: ConnId) -> usize {
-        self.nodes[conn.node].sessions.get(conn.session).map_or(0, |session| session.ready_len())
+        self.nodes[conn.node].sessions.get(conn.session).map_or(0, |session| session.output.ready_len())
     }
 
     /// Whether a connection may send its next request: it neither waits nor ends.
@@ -431,7 +336,7 @@ impl World {
     /// Whether a connection ends once its output is written.
     pub fn is_closing(&self, conn: ConnId) -> bool {
         let session = self.nodes[conn.node].sessions.get(conn.session);
-        session.is_none_or(|session| session.closing && !session.withholds())
+        session.is_none_or(|session| session.closing && !session.output.is_holding())
     }
 
     /// Whether a connection ends at once, written or not.
@@ -448,11 +353,10 @@ impl World {
         }
     }
 
-    /// The driver's time, in µs since the world began, before which no timer is due. `None`: nothing to wait for.
-    pub fn next_wakeup_us(&self) -> Option<u64> {
-        let timer =
-            self.next_timer().and_then(|(due_ms, _)| self.clock.elapsed_us_at(due_ms.saturating_mul(1000)));
-        timer.into_iter().chain(self.next_await_us()).min()
+    /// The connection to a node that CLIENT ID gives this number.
+    pub fn conn(&self, node: usize, number: u64) -> Option<ConnId> {
+        let session = self.nodes.get(node)?.sessions.by_number(number)?;
+        Some(ConnId { node, session: session.id })
     }
 
     /// Whether a script is in the middle of its work on a node.
@@ -463,11 +367,6 @@ impl World {
     /// Whether that script has run so long that others are told so.
     pub fn is_busy(&self, node: usize) -> bool {
         self.nodes[node].scripts.is_busy()
-    }
-
-    /// By how much the clock of the driver's command is to jump, in ms.
-    pub fn take_command_jump(&mut self) -> Option<i64> {
-        self.command_jump_ms.take()
     }
 
     /// Whether a client asked for the end.

@@ -3,10 +3,32 @@
 use std::rc::Rc;
 
 use super::World;
-use crate::control::SimError;
-use crate::control::words::state;
 use crate::node::replication::{Link, Peer, Role};
 use crate::node::session::SessionId;
+
+/// Why a node cannot follow another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ReplicationError {
+    /// The node would follow itself, directly or through others.
+    Circle { node: usize, master: usize },
+    /// The node is a master, and has no link.
+    NotAReplica(usize),
+}
+
+impl std::fmt::Display for ReplicationError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ReplicationError::Circle { node, master } => {
+                write!(f, "node {node} cannot follow node {master}: it would follow itself")
+            }
+            ReplicationError::NotAReplica(node) => {
+                write!(f, "node {node} is a master")
+            }
+        }
+    }
+}
+
+impl std::error::Error for ReplicationError {}
 
 impl World {
     /// Nodes that follow this one.
@@ -30,8 +52,18 @@ impl World {
         self.deliver_writes();
     }
 
+    /// Sets the way from a replica's master to it.
+    pub fn set_link(&mut self, replica: usize, link: Link) -> Result<(), ReplicationError> {
+        if self.nodes[replica].replication.role == Role::Master {
+            return Err(ReplicationError::NotAReplica(replica));
+        }
+        self.nodes[replica].replication.link = link;
+        self.deliver_writes();
+        Ok(())
+    }
+
     /// Lets arrive what the links let through; replicas of replicas follow.
-    pub(crate) fn deliver_writes(&mut self) {
+    fn deliver_writes(&mut self) {
         for index in 0..self.nodes.len() {
             let Role::Replica { of: master } = self.nodes[index].replication.role else { continue };
             let kept = match self.nodes[index].replication.link {
@@ -51,13 +83,11 @@ impl World {
     }
 
     /// Makes a node follow another, beginning with all its data.
-    pub(crate) fn replicate(&mut self, node: usize, master: usize) -> Result<(), SimError> {
+    pub fn replicate(&mut self, node: usize, master: usize) -> Result<(), ReplicationError> {
         let mut above = master;
         loop {
             if above == node {
-                return Err(state(format!(
-                    "node {node} cannot follow node {master}: it would follow itself"
-                )));
+                return Err(ReplicationError::Circle { node, master });
             }
             match self.nodes[above].replication.role {
                 Role::Replica { of } => above = of,
@@ -82,7 +112,7 @@ impl World {
     }
 
     /// The data of a master is another than what it wrote.
-    pub(crate) fn resync_replicas(&mut self, master: usize) {
+    pub(super) fn resync_replicas(&mut self, master: usize) {
         for replica in self.replicas_of(master) {
             self.resync(replica, master);
         }
@@ -90,7 +120,7 @@ impl World {
     }
 
     /// A node is a master from now on, with the data it has; writes that have not arrived are lost to it.
-    pub(crate) fn promote(&mut self, node: usize) {
+    pub fn promote(&mut self, node: usize) {
         let before = std::mem::take(&mut self.nodes[node].replication.role);
         self.nodes[node].replication.on_the_way.clear();
         if let Role::Replica { of } = before {

@@ -1,12 +1,12 @@
 //! SIM.COST: what scripts cost, in counts that are the same on every machine.
 
-use super::super::words::{SimError, Words};
-use super::{Answer, World};
+use super::{Answer, Lab};
+use crate::control::words::{SimError, Words};
 
 pub const USAGE: &[&str] = &["SIM.COST ON | OFF", "SIM.COST LIST", "SIM.COST CLEAR"];
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum CostOrder {
+pub enum CostCommand {
     /// Scripts are counted from here on, and run slower.
     On,
     Off,
@@ -15,31 +15,36 @@ pub enum CostOrder {
     Clear,
 }
 
-impl CostOrder {
-    pub fn parse(words: &mut Words) -> Result<CostOrder, SimError> {
+impl CostCommand {
+    pub fn parse(words: &mut Words) -> Result<CostCommand, SimError> {
         Ok(match &words.word("ON, OFF, LIST or CLEAR")?.to_ascii_uppercase()[..] {
-            b"ON" => CostOrder::On,
-            b"OFF" => CostOrder::Off,
-            b"LIST" => CostOrder::List,
-            b"CLEAR" => CostOrder::Clear,
+            b"ON" => CostCommand::On,
+            b"OFF" => CostCommand::Off,
+            b"LIST" => CostCommand::List,
+            b"CLEAR" => CostCommand::Clear,
             _ => return Err(words.not_known()),
         })
     }
 }
 
-impl World {
-    /// Whether scripts are counted from here on.
+impl Lab {
+    /// Counts what scripts cost from here on, or no longer.
     pub fn count_costs(&mut self, on: bool) {
-        self.nodes.iter_mut().for_each(|node| node.set_counting(on));
+        self.staging.watches.borrow_mut().iter_mut().for_each(|watch| watch.costs.on = on);
+        self.world.nodes_mut().for_each(|node| node.count_instructions(on));
+        self.refresh_interest();
     }
 
-    pub(super) fn obey_cost(&mut self, order: CostOrder) -> Result<Answer, SimError> {
-        match order {
-            CostOrder::On => self.count_costs(true),
-            CostOrder::Off => self.count_costs(false),
-            CostOrder::Clear => self.nodes.iter_mut().for_each(|node| node.costs.clear()),
-            CostOrder::List => {
-                let rows = self.nodes.iter().flat_map(|node| node.costs.iter()).map(|(sha, cost)| {
+    pub(super) fn apply_cost(&mut self, command: CostCommand) -> Result<Answer, SimError> {
+        match command {
+            CostCommand::On => self.count_costs(true),
+            CostCommand::Off => self.count_costs(false),
+            CostCommand::Clear => {
+                self.staging.watches.borrow_mut().iter_mut().for_each(|watch| watch.costs.clear())
+            }
+            CostCommand::List => {
+                let watches = self.staging.watches.borrow();
+                let rows = watches.iter().flat_map(|watch| watch.costs.iter()).map(|(sha, cost)| {
                     Answer::facts([
                         ("sha", Answer::Bytes(sha.to_vec())),
                         ("role", cost.role.map_or("", |role| role.name()).into()),

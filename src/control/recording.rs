@@ -1,6 +1,6 @@
-//! The world's side of traces: it records what happens, and does again what was recorded.
+//! The lab's side of traces: it records what happens, and does again what was recorded.
 
-use super::World;
+use super::Lab;
 use crate::node::session::Kind;
 use crate::node::{Node, SessionId};
 use crate::trace::Recorder;
@@ -8,10 +8,10 @@ use crate::trace::record::When;
 use crate::wire::ProtocolError;
 use crate::world::ConnId;
 
-impl World {
+impl Lab {
     /// The next event, at the present time.
-    fn when(&self) -> When {
-        When { event: self.events + 1, mono_us: self.clock.now().mono_us }
+    pub(super) fn when(&self) -> When {
+        When { event: self.world.events() + 1, mono_us: self.world.clock().now().mono_us }
     }
 
     /// Writes down an input that is about to happen.
@@ -27,25 +27,25 @@ impl World {
     /// Writes down what an event has put out.
     pub(super) fn record_outputs(&mut self) {
         let Some(mut recorder) = self.recorder.take() else { return };
-        for index in 0..self.nodes.len() {
-            let node = &mut self.nodes[index];
-            for session in std::mem::take(&mut node.cut_off) {
-                let when = When { event: self.events, mono_us: self.clock.now().mono_us };
-                recorder.of_conn("cut", when, ConnId { node: index, session });
+        let event = self.world.events();
+        let mono_us = self.world.clock().now().mono_us;
+        let cut_off = std::mem::take(&mut *self.staging.cut_off.borrow_mut());
+        for node in self.world.nodes_mut() {
+            for &conn in cut_off.iter().filter(|conn| conn.node == node.index) {
+                recorder.of_conn("cut", When { event, mono_us }, conn);
             }
             // By number, for the order in which a driver takes output is not part of the run.
             for session in node.sessions.with_new_output() {
-                let conn = ConnId { node: index, session };
+                let conn = node.conn(session);
                 if let Some(session) = node.sessions.get_mut(session) {
-                    recorder.output(self.events, conn, &session.out.as_bytes()[session.traced..]);
-                    session.traced = session.out.len();
+                    recorder.output(event, conn, session.output.take_untraced());
                 }
             }
         }
         let items =
             |node: &Node| node.sessions.len() + node.store.dbs.iter().map(|db| db.len()).sum::<usize>();
-        if recorder.wants_digest(|| self.nodes.iter().map(|node| items(node) as u64).sum()) {
-            recorder.digest(self.events, &self.digest());
+        if recorder.wants_digest(|| self.world.nodes().iter().map(|node| items(node) as u64).sum()) {
+            recorder.digest(event, &self.world.digest());
         }
         self.recorder = Some(recorder);
     }
@@ -55,19 +55,19 @@ impl World {
     pub fn start_trace(&mut self) {
         self.reseed(self.seed);
         self.reset_checks();
-        self.nodes.iter_mut().for_each(|node| node.scripts.flush());
+        self.world.nodes_mut().for_each(|node| node.scripts.flush());
         self.recorder = None;
         let mut recorder = Box::new(Recorder::new(self));
-        for index in 0..self.nodes.len() {
-            let all: Vec<SessionId> = self.nodes[index].sessions.iter().map(|session| session.id).collect();
-            for id in all {
-                let conn = ConnId { node: index, session: id };
+        for node in 0..self.world.nodes().len() {
+            let sessions = self.world.nodes()[node].sessions.iter();
+            for id in sessions.map(|session| session.id).collect::<Vec<SessionId>>() {
+                let conn = ConnId { node, session: id };
                 // To the replay it is an event that they connect.
                 let opened = self.when();
-                self.events += 1;
+                self.world.set_events(opened.event);
                 let when = self.when();
-                if let Some(session) = self.nodes[index].sessions.get_mut(id) {
-                    session.traced = session.out.len();
+                if let Some(session) = self.world.node_mut(node).sessions.get_mut(id) {
+                    session.output.take_untraced();
                     recorder.open(opened, conn, session.is_control, &session.addr, &session.laddr);
                     for words in introduction(session) {
                         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
@@ -114,18 +114,13 @@ impl World {
 
     /// A world whose trace begins later than its own beginning.
     pub(crate) fn begin_at(&mut self, event: u64, mono_us: u64) {
-        self.events = event;
+        self.world.set_events(event);
         self.replay_to(mono_us);
     }
 
     /// Time has come to the instant of the next input.
     pub(crate) fn replay_to(&mut self, mono_us: u64) {
         self.advance_to(mono_us);
-    }
-
-    pub(crate) fn conn(&self, node: usize, number: u64) -> Option<ConnId> {
-        let session = self.nodes.get(node)?.sessions.by_number(number)?;
-        Some(ConnId { node, session: session.id })
     }
 
     /// A client connects and gets this number.
@@ -137,17 +132,14 @@ impl World {
         addr: String,
         laddr: String,
     ) -> Option<ConnId> {
-        self.nodes.get_mut(node)?.sessions.number_next(number);
+        (node < self.world.nodes().len()).then(|| self.world.node_mut(node).sessions.number_next(number))?;
         Some(self.open_as(node, control, addr, laddr))
     }
 
     /// A request whose reply nobody sees.
     pub(crate) fn set_up(&mut self, conn: ConnId, argv: &[&[u8]]) {
         self.record(|recorder, when| recorder.request("setup", when, conn, argv, None));
-        let (events, recorder) = (self.events, self.recorder.take());
-        self.begin(conn.node).execute(conn.session, argv);
-        self.events = events;
-        self.recorder = recorder;
+        self.world.set_up(conn, argv);
         self.drain();
     }
 
@@ -157,8 +149,8 @@ impl World {
 
     /// A client does not read, and will be cut off when it gets more.
     pub(crate) fn expect_cut(&mut self, node: usize, number: u64) {
-        if let Some(conn) = self.conn(node, number)
-            && let Some(session) = self.nodes[node].sessions.get_mut(conn.session)
+        if let Some(conn) = self.world.conn(node, number)
+            && let Some(session) = self.world.node_mut(node).sessions.get_mut(conn.session)
         {
             session.reads_nothing = true;
         }

@@ -1,8 +1,8 @@
 //! SIM.FAULT: rules that drop, delay, repeat, fail or change what matches.
 
 use super::super::rules::{Active, Rule};
-use super::super::words::{SimError, Words, quoted, unknown};
-use super::{Answer, Scene, World};
+use super::{Answer, Lab, Scope};
+use crate::control::words::{SimError, Words, quoted, unknown};
 
 pub const USAGE: &[&str] = &[
     "SIM.FAULT ADD <match> DO <action> [TIMES <n> | ALWAYS] [P <ppm>] [LABEL <label>]",
@@ -13,7 +13,7 @@ pub const USAGE: &[&str] = &[
 ];
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum FaultOrder {
+pub enum FaultCommand {
     /// Gives the number of the rule.
     Add(Rule),
     List,
@@ -24,30 +24,30 @@ pub enum FaultOrder {
     Resume,
 }
 
-impl FaultOrder {
-    pub fn parse(words: &mut Words, scene: &Scene) -> Result<FaultOrder, SimError> {
+impl FaultCommand {
+    pub fn parse(words: &mut Words, scope: &Scope) -> Result<FaultCommand, SimError> {
         Ok(match &words.word("ADD, LIST, HITS, DEL, CLEAR, PAUSE or RESUME")?.to_ascii_uppercase()[..] {
-            b"ADD" => FaultOrder::Add(Rule::parse(words, scene.nodes)?),
-            b"LIST" => FaultOrder::List,
-            b"HITS" => FaultOrder::Hits(words.text("a rule")?),
-            b"DEL" => FaultOrder::Delete(words.text("a rule")?),
-            b"CLEAR" => FaultOrder::Clear,
-            b"PAUSE" => FaultOrder::Pause,
-            b"RESUME" => FaultOrder::Resume,
+            b"ADD" => FaultCommand::Add(Rule::parse(words, scope.nodes)?),
+            b"LIST" => FaultCommand::List,
+            b"HITS" => FaultCommand::Hits(words.text("a rule")?),
+            b"DEL" => FaultCommand::Delete(words.text("a rule")?),
+            b"CLEAR" => FaultCommand::Clear,
+            b"PAUSE" => FaultCommand::Pause,
+            b"RESUME" => FaultCommand::Resume,
             _ => return Err(words.not_known()),
         })
     }
 }
 
-impl World {
-    pub(super) fn obey_fault(&mut self, order: FaultOrder) -> Result<Answer, SimError> {
+impl Lab {
+    pub(super) fn apply_fault(&mut self, command: FaultCommand) -> Result<Answer, SimError> {
         let no_rule = |name: &str| unknown(format!("there is no rule {}", quoted(name.as_bytes())));
-        let mut control = self.control.borrow_mut();
+        let mut control = self.staging.control.borrow_mut();
         let rules = &mut control.rules;
-        let answer = match order {
-            FaultOrder::Add(rule) => rules.add(rule).into(),
-            FaultOrder::List => rules.iter().map(describe).collect::<Vec<_>>().into(),
-            FaultOrder::Hits(name) => {
+        let answer = match command {
+            FaultCommand::Add(rule) => rules.add(rule).into(),
+            FaultCommand::List => rules.iter().map(describe).collect::<Vec<_>>().into(),
+            FaultCommand::Hits(name) => {
                 let active = rules.named(&name).next().ok_or_else(|| no_rule(&name))?;
                 let hits = active.recent.iter().map(|hit| {
                     vec![
@@ -60,25 +60,25 @@ impl World {
                 });
                 hits.collect::<Vec<_>>().into()
             }
-            FaultOrder::Delete(name) => match rules.remove(&name) {
+            FaultCommand::Delete(name) => match rules.remove(&name) {
                 0 => return Err(no_rule(&name)),
                 _ => Answer::Ok,
             },
-            FaultOrder::Clear => {
+            FaultCommand::Clear => {
                 rules.clear();
                 Answer::Ok
             }
-            FaultOrder::Pause => {
+            FaultCommand::Pause => {
                 rules.paused = true;
                 Answer::Ok
             }
-            FaultOrder::Resume => {
+            FaultCommand::Resume => {
                 rules.paused = false;
                 Answer::Ok
             }
         };
         drop(control);
-        self.refresh_stages();
+        self.refresh_interest();
         Ok(answer)
     }
 }

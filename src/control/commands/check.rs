@@ -1,8 +1,8 @@
 //! SIM.CHECK: promises of locks, checked on what clients do.
 
-use super::super::words::{SimError, Words, quoted, syntax, unknown};
-use super::{Answer, World};
+use super::{Answer, Lab};
 use crate::check::{Checker, Checks, Finding, Tally};
+use crate::control::words::{SimError, Words, quoted, syntax, unknown};
 use crate::locks::invariant::Rules;
 use crate::locks::model::Wanted;
 use crate::locks::own;
@@ -16,7 +16,7 @@ pub const USAGE: &[&str] = &[
 ];
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum CheckOrder {
+pub enum CheckCommand {
     /// From here on lock scripts are judged.
     On(Checks),
     Off,
@@ -28,17 +28,17 @@ pub enum CheckOrder {
     Reset,
 }
 
-impl CheckOrder {
-    pub fn parse(words: &mut Words) -> Result<CheckOrder, SimError> {
+impl CheckCommand {
+    pub fn parse(words: &mut Words) -> Result<CheckCommand, SimError> {
         Ok(match &words.word("ON, OFF, STATUS, LIST or RESET")?.to_ascii_uppercase()[..] {
-            b"ON" => CheckOrder::On(Checks::parse(words)?),
-            b"OFF" => CheckOrder::Off,
-            b"STATUS" => CheckOrder::Status,
-            b"LIST" => CheckOrder::List(match words.take("SINCE") {
+            b"ON" => CheckCommand::On(Checks::parse(words)?),
+            b"OFF" => CheckCommand::Off,
+            b"STATUS" => CheckCommand::Status,
+            b"LIST" => CheckCommand::List(match words.take("SINCE") {
                 true => words.int("an event", 0, i64::MAX)? as u64,
                 false => 0,
             }),
-            b"RESET" => CheckOrder::Reset,
+            b"RESET" => CheckCommand::Reset,
             _ => return Err(words.not_known()),
         })
     }
@@ -75,13 +75,16 @@ impl Checks {
     }
 }
 
-impl World {
+impl Lab {
     /// Lock scripts are judged from here on, and no lock is known yet. What was found before stays.
     pub fn start_checks(&mut self, checks: Checks) {
-        for node in &mut self.nodes {
-            node.checker = Some(Box::new(Checker::new(checks.clone(), node.config.limits())));
+        let mut watches = self.staging.watches.borrow_mut();
+        for (watch, node) in watches.iter_mut().zip(self.world.nodes()) {
+            watch.checker = Some(Box::new(Checker::new(checks.clone(), node.config.limits())));
         }
+        drop(watches);
         self.checks = Some(checks);
+        self.refresh_interest();
     }
 
     /// Nothing was found so far, and no lock is known.
@@ -95,7 +98,8 @@ impl World {
     /// Lock scripts are no longer judged. What was found can still be read.
     pub fn stop_checks(&mut self) {
         self.checks = None;
-        self.nodes.iter_mut().for_each(|node| node.checker = None);
+        self.staging.watches.borrow_mut().iter_mut().for_each(|watch| watch.checker = None);
+        self.refresh_interest();
     }
 
     /// The promises that were found broken, the first 1,000.
@@ -106,7 +110,8 @@ impl World {
     /// How much was judged on all nodes.
     pub fn check_tally(&self) -> Tally {
         let mut sum = Tally::default();
-        for checker in self.nodes.iter().filter_map(|node| node.checker.as_ref()) {
+        let watches = self.staging.watches.borrow();
+        for checker in watches.iter().filter_map(|watch| watch.checker.as_ref()) {
             sum.judged += checker.tally.judged;
             for (why, count) in &checker.tally.unjudged {
                 *sum.unjudged.entry(why.clone()).or_default() += count;
@@ -115,21 +120,21 @@ impl World {
         sum
     }
 
-    pub(super) fn obey_check(&mut self, order: CheckOrder) -> Result<Answer, SimError> {
-        Ok(match order {
-            CheckOrder::On(checks) => {
+    pub(super) fn apply_check(&mut self, command: CheckCommand) -> Result<Answer, SimError> {
+        Ok(match command {
+            CheckCommand::On(checks) => {
                 self.start_checks(checks);
                 Answer::Ok
             }
-            CheckOrder::Off => {
+            CheckCommand::Off => {
                 self.stop_checks();
                 Answer::Ok
             }
-            CheckOrder::Reset => {
+            CheckCommand::Reset => {
                 self.reset_checks();
                 Answer::Ok
             }
-            CheckOrder::Status => {
+            CheckCommand::Status => {
                 let tally = self.check_tally();
                 let unjudged = tally.unjudged.iter();
                 let reasons = unjudged.map(|(why, count)| vec![why.clone().into(), (*count).into()].into());
@@ -146,7 +151,7 @@ impl World {
                     ("reasons", reasons.collect::<Vec<Answer>>().into()),
                 ])
             }
-            CheckOrder::List(since) => {
+            CheckCommand::List(since) => {
                 let found = self.findings.iter().filter(|finding| finding.event >= since);
                 found.map(row).collect::<Vec<_>>().into()
             }

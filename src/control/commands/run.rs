@@ -1,7 +1,7 @@
 //! SIM.RUN: the run as a whole, its states to come back to, and a store that checks fencing tokens.
 
-use super::super::words::{SimError, Words, quoted, unknown};
-use super::{Answer, World};
+use super::{Answer, Lab};
+use crate::control::words::{SimError, Words, quoted, unknown};
 use crate::world::snapshot::Snapshot;
 
 pub const USAGE: &[&str] = &[
@@ -26,7 +26,7 @@ pub enum Fence {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum RunOrder {
+pub enum RunCommand {
     Info,
     /// Random choices from here on come from another seed.
     Seed(u64),
@@ -46,20 +46,20 @@ pub enum RunOrder {
     StoreRead(Vec<u8>),
 }
 
-impl RunOrder {
-    pub fn parse(words: &mut Words) -> Result<RunOrder, SimError> {
+impl RunCommand {
+    pub fn parse(words: &mut Words) -> Result<RunCommand, SimError> {
         Ok(match &words.word("INFO, SEED, RESET, SNAPSHOT, RESTORE or STORE")?.to_ascii_uppercase()[..] {
-            b"INFO" => RunOrder::Info,
-            b"SEED" => RunOrder::Seed(words.int("a seed", 0, i64::MAX)? as u64),
-            b"RESET" => RunOrder::Reset(match words.take("SEED") {
+            b"INFO" => RunCommand::Info,
+            b"SEED" => RunCommand::Seed(words.int("a seed", 0, i64::MAX)? as u64),
+            b"RESET" => RunCommand::Reset(match words.take("SEED") {
                 true => Some(words.int("a seed", 0, i64::MAX)? as u64),
                 false => None,
             }),
-            b"SNAPSHOT" => RunOrder::Snapshot(words.text("a name")?),
-            b"RESTORE" => RunOrder::Restore(words.text("a name")?),
+            b"SNAPSHOT" => RunCommand::Snapshot(words.text("a name")?),
+            b"RESTORE" => RunCommand::Restore(words.text("a name")?),
             b"STORE" => match &words.word("WRITE or READ")?.to_ascii_uppercase()[..] {
                 b"WRITE" => parse_write(words)?,
-                b"READ" => RunOrder::StoreRead(words.word("a key")?.to_vec()),
+                b"READ" => RunCommand::StoreRead(words.word("a key")?.to_vec()),
                 _ => return Err(words.not_known()),
             },
             _ => return Err(words.not_known()),
@@ -67,7 +67,7 @@ impl RunOrder {
     }
 }
 
-fn parse_write(words: &mut Words) -> Result<RunOrder, SimError> {
+fn parse_write(words: &mut Words) -> Result<RunCommand, SimError> {
     let (key, value) = (words.word("a key")?.to_vec(), words.word("a value")?.to_vec());
     let (mut token, mut fence) = (0, None);
     while let Some(word) = words.pop() {
@@ -81,7 +81,7 @@ fn parse_write(words: &mut Words) -> Result<RunOrder, SimError> {
         }
     }
     let by_token = if token > 0 { Fence::GreaterOrEqual } else { Fence::None };
-    Ok(RunOrder::StoreWrite { key, value, token, fence: fence.unwrap_or(by_token) })
+    Ok(RunCommand::StoreWrite { key, value, token, fence: fence.unwrap_or(by_token) })
 }
 
 /// A value of the fenced store, and the largest token that came with a write.
@@ -91,47 +91,47 @@ pub struct Register {
     token: u64,
 }
 
-impl World {
-    pub(super) fn obey_run(&mut self, order: RunOrder) -> Result<Answer, SimError> {
-        Ok(match order {
-            RunOrder::Info => {
-                let now = self.clock.now();
+impl Lab {
+    pub(super) fn apply_run(&mut self, command: RunCommand) -> Result<Answer, SimError> {
+        Ok(match command {
+            RunCommand::Info => {
+                let now = self.world.clock().now();
                 Answer::facts([
                     ("version", env!("CARGO_PKG_VERSION").into()),
                     ("seed", self.seed.into()),
-                    ("event", self.events.into()),
+                    ("event", self.world.events().into()),
                     ("wall_ms", Answer::Int(now.wall_ms())),
                     ("mono_ms", now.mono_ms().into()),
-                    ("nodes", (self.nodes.len() as u64).into()),
-                    ("digest", self.digest().into()),
+                    ("nodes", (self.world.nodes().len() as u64).into()),
+                    ("digest", self.world.digest().into()),
                 ])
             }
-            RunOrder::Seed(seed) => {
+            RunCommand::Seed(seed) => {
                 self.reseed(seed);
                 Answer::Ok
             }
-            RunOrder::Reset(seed) => {
+            RunCommand::Reset(seed) => {
                 self.reset();
                 if let Some(seed) = seed {
                     self.reseed(seed);
                 }
                 Answer::Ok
             }
-            RunOrder::Snapshot(name) => {
-                let snapshot = Snapshot::of(self);
+            RunCommand::Snapshot(name) => {
+                let snapshot = Snapshot::of(&self.world);
                 self.snapshots.insert(name, snapshot);
                 Answer::Ok
             }
-            RunOrder::Restore(name) => {
+            RunCommand::Restore(name) => {
                 let snapshot = self
                     .snapshots
                     .remove(&name)
                     .ok_or_else(|| unknown(format!("there is no snapshot {}", quoted(name.as_bytes()))))?;
-                snapshot.restore(self);
+                snapshot.restore(&mut self.world);
                 self.snapshots.insert(name, snapshot);
                 Answer::Ok
             }
-            RunOrder::StoreWrite { key, value, token, fence } => {
+            RunCommand::StoreWrite { key, value, token, fence } => {
                 let register = self.registers.entry(key).or_default();
                 let takes = match fence {
                     Fence::None => true,
@@ -143,7 +143,7 @@ impl World {
                 }
                 Answer::Int(takes as i64)
             }
-            RunOrder::StoreRead(key) => match self.registers.get(&key) {
+            RunCommand::StoreRead(key) => match self.registers.get(&key) {
                 Some(register) => vec![Answer::Bytes(register.value.clone()), register.token.into()].into(),
                 None => Vec::new().into(),
             },

@@ -1,11 +1,11 @@
 //! SIM.NODE: nodes that pause, stop, start, refuse, replicate and take over.
 
 use super::super::Due;
-use super::super::words::{SimError, Words, range, state};
-use super::{Answer, Scene, World};
+use super::{Answer, Lab, Scope};
+use crate::control::words::{SimError, Words, range, state};
 use crate::node::replication::{Link, Role};
 use crate::node::states::{STATES, State};
-use crate::world::ConnId;
+use crate::world::{ConnId, ReplicationError};
 
 pub const USAGE: &[&str] = &[
     "SIM.NODE LIST",
@@ -20,7 +20,7 @@ pub const USAGE: &[&str] = &[
 ];
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum NodeOrder {
+pub enum NodeCommand {
     List,
     /// Requests and timers wait, as when the process is stopped by a signal.
     Pause(usize),
@@ -55,26 +55,26 @@ pub enum NodeOrder {
     },
 }
 
-impl NodeOrder {
-    pub fn parse(words: &mut Words, scene: &Scene) -> Result<NodeOrder, SimError> {
+impl NodeCommand {
+    pub fn parse(words: &mut Words, scope: &Scope) -> Result<NodeCommand, SimError> {
         let what = words.word("LIST, PAUSE, RESUME, STOP, START, STATE, REPLICATE, LINK, PROMOTE or ACK")?;
-        let node = |words: &mut Words| parse_node(words, scene);
+        let node = |words: &mut Words| parse_node(words, scope);
         Ok(match &what.to_ascii_uppercase()[..] {
-            b"LIST" => NodeOrder::List,
-            b"PAUSE" => NodeOrder::Pause(node(words)?),
-            b"RESUME" => NodeOrder::Resume(node(words)?),
-            b"STOP" => NodeOrder::Stop {
+            b"LIST" => NodeCommand::List,
+            b"PAUSE" => NodeCommand::Pause(node(words)?),
+            b"RESUME" => NodeCommand::Resume(node(words)?),
+            b"STOP" => NodeCommand::Stop {
                 node: node(words)?,
                 wipe: match words.is_empty() {
                     true => false,
                     false => words.one_of("KEEP or WIPE", &[("KEEP", false), ("WIPE", true)])?,
                 },
             },
-            b"START" => NodeOrder::Start {
+            b"START" => NodeCommand::Start {
                 node: node(words)?,
                 after_ms: if words.take("AFTER") { words.ms("the delay in ms")? } else { 0 },
             },
-            b"STATE" => NodeOrder::State {
+            b"STATE" => NodeCommand::State {
                 node: node(words)?,
                 state: words.one_of("a state", STATES)?,
                 on: words.one_of("ON or OFF", &[("ON", true), ("OFF", false)])?,
@@ -84,9 +84,9 @@ impl NodeOrder {
                 if !words.take("OF") {
                     return Err(super::syntax("OF and the master are missing"));
                 }
-                NodeOrder::Replicate { node: replica, master: node(words)? }
+                NodeCommand::Replicate { node: replica, master: node(words)? }
             }
-            b"LINK" => NodeOrder::Link {
+            b"LINK" => NodeCommand::Link {
                 replica: node(words)?,
                 link: match &words.word("UP, DOWN or LAG")?.to_ascii_uppercase()[..] {
                     b"UP" => Link::Up,
@@ -95,8 +95,8 @@ impl NodeOrder {
                     _ => return Err(words.not_known()),
                 },
             },
-            b"PROMOTE" => NodeOrder::Promote(node(words)?),
-            b"ACK" => NodeOrder::Ack {
+            b"PROMOTE" => NodeCommand::Promote(node(words)?),
+            b"ACK" => NodeCommand::Ack {
                 node: node(words)?,
                 replicas: match words.take("REAL") {
                     true => None,
@@ -108,84 +108,79 @@ impl NodeOrder {
     }
 }
 
-fn parse_node(words: &mut Words, scene: &Scene) -> Result<usize, SimError> {
+fn parse_node(words: &mut Words, scope: &Scope) -> Result<usize, SimError> {
     let node = words.int("the number of a node", 0, i64::MAX)? as usize;
-    if node < scene.nodes {
+    if node < scope.nodes {
         return Ok(node);
     }
-    Err(range(format!("there is no node {node}: they are numbered from 0 to {}", scene.nodes - 1)))
+    Err(range(format!("there is no node {node}: they are numbered from 0 to {}", scope.nodes - 1)))
 }
 
-impl World {
-    pub(super) fn obey_node(&mut self, order: NodeOrder, from: Option<ConnId>) -> Result<Answer, SimError> {
-        match order {
-            NodeOrder::List => {
-                return Ok((0..self.nodes.len())
+impl Lab {
+    pub(super) fn apply_node(
+        &mut self,
+        command: NodeCommand,
+        from: Option<ConnId>,
+    ) -> Result<Answer, SimError> {
+        match command {
+            NodeCommand::List => {
+                return Ok((0..self.world.nodes().len())
                     .map(|node| self.describe_node(node))
                     .collect::<Vec<_>>()
                     .into());
             }
-            NodeOrder::Pause(node) => {
+            NodeCommand::Pause(node) => {
                 self.check_node(node)?;
-                self.nodes[node].paused = true;
+                self.world.pause_node(node);
             }
-            NodeOrder::Resume(node) => {
+            NodeCommand::Resume(node) => {
                 self.check_node(node)?;
-                self.resume(node);
+                self.world.resume_node(node);
             }
-            NodeOrder::Stop { node, wipe } => {
+            NodeCommand::Stop { node, wipe } => {
                 self.check_node(node)?;
-                self.begin(node).stop(wipe, from.filter(|conn| conn.node == node).map(|conn| conn.session));
-                if wipe {
-                    self.resync_replicas(node);
-                }
+                self.world.stop_node(node, wipe, from);
             }
-            NodeOrder::Start { node, after_ms } => {
+            NodeCommand::Start { node, after_ms } => {
                 self.check_node(node)?;
                 match after_ms {
-                    0 => self.start_node(node),
+                    0 => self.world.start_node(node),
                     _ => {
-                        let due_ms = self.clock.now().mono_ms().saturating_add(after_ms);
-                        self.control.borrow_mut().arm(due_ms, Due::Start(node));
+                        let due_ms = self.world.clock().now().mono_ms().saturating_add(after_ms);
+                        self.staging.control.borrow_mut().arm(due_ms, Due::Start(node));
                     }
                 }
             }
-            NodeOrder::State { node, state, on } => {
+            NodeCommand::State { node, state, on } => {
                 self.check_node(node)?;
-                self.nodes[node].states.set(state, on);
+                self.world.node_mut(node).states.set(state, on);
             }
-            NodeOrder::Replicate { node, master } => {
+            NodeCommand::Replicate { node, master } => {
                 self.check_node(node)?;
                 self.check_node(master)?;
-                self.replicate(node, master)?;
+                self.world.replicate(node, master).map_err(refused)?;
             }
-            NodeOrder::Link { replica, link } => {
+            NodeCommand::Link { replica, link } => {
                 self.check_node(replica)?;
-                if self.nodes[replica].replication.role == Role::Master {
-                    return Err(state(format!(
-                        "node {replica} is a master: SIM.NODE REPLICATE makes it a replica"
-                    )));
-                }
-                self.nodes[replica].replication.link = link;
-                self.deliver_writes();
+                self.world.set_link(replica, link).map_err(refused)?;
             }
-            NodeOrder::Promote(node) => {
+            NodeCommand::Promote(node) => {
                 self.check_node(node)?;
-                self.promote(node);
+                self.world.promote(node);
             }
-            NodeOrder::Ack { node, replicas } => {
+            NodeCommand::Ack { node, replicas } => {
                 self.check_node(node)?;
-                self.nodes[node].replication.forced_acks = replicas;
-                self.begin(node).answer_waits();
+                self.world.node_mut(node).replication.forced_acks = replicas;
+                self.world.begin(node).answer_waits();
             }
         }
-        self.refresh_stages();
+        self.refresh_interest();
         Ok(Answer::Ok)
     }
 
     /// Number, port, role, state, and of a replica its master and link.
     fn describe_node(&self, index: usize) -> Answer {
-        let node = &self.nodes[index];
+        let node = &self.world.nodes()[index];
         let mut rows: Vec<Answer> =
             vec![(index as u64).into(), node.config.get("port").unwrap_or("0").into()];
         let doing = match (node.stopped, node.paused) {
@@ -205,22 +200,12 @@ impl World {
         rows.push(node.states.to_string().into());
         rows.into()
     }
+}
 
-    /// A paused node goes on: what waited runs in the order in which it came.
-    pub(crate) fn resume(&mut self, node: usize) {
-        self.nodes[node].paused = false;
-        for session in std::mem::take(&mut self.nodes[node].inbox) {
-            let conn = ConnId { node, session };
-            if let Some(request) = self.take_held(conn) {
-                self.begin(node);
-                self.pass_gates(conn, &request.args());
-            }
-        }
-        self.begin(node).resume_expiry();
-    }
-
-    pub(crate) fn start_node(&mut self, node: usize) {
-        self.nodes[node].stopped = false;
-        self.begin(node).resume_expiry();
-    }
+/// Why a node cannot follow another, with what to do about it.
+fn refused(error: ReplicationError) -> SimError {
+    state(match error {
+        ReplicationError::Circle { .. } => error.to_string(),
+        ReplicationError::NotAReplica(_) => format!("{error}: SIM.NODE REPLICATE makes it a replica"),
+    })
 }

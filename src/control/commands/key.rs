@@ -1,8 +1,9 @@
 //! SIM.KEY: what a node forgets or mistimes without telling anybody.
 
-use super::super::words::{MAX_MS, SimError, Words};
-use super::{Answer, Scene, World};
+use super::{Answer, Lab, Scope};
+use crate::control::words::{MAX_MS, SimError, Words};
 use crate::glob;
+use crate::node::Node;
 use crate::store::rdb;
 
 pub const USAGE: &[&str] = &[
@@ -20,7 +21,7 @@ pub struct Where {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum KeyOrder {
+pub enum KeyCommand {
     /// A key is gone: no event, no message, no broken watch. Gives 1 if it was there.
     Lose { key: Vec<u8>, place: Where },
     /// A key ends so many ms from now, or never.
@@ -31,26 +32,26 @@ pub enum KeyOrder {
     Digest,
 }
 
-impl KeyOrder {
-    pub fn parse(words: &mut Words, scene: &Scene) -> Result<KeyOrder, SimError> {
+impl KeyCommand {
+    pub fn parse(words: &mut Words, scope: &Scope) -> Result<KeyCommand, SimError> {
         Ok(match &words.word("LOSE, TTL, DUMP or DIGEST")?.to_ascii_uppercase()[..] {
             b"LOSE" => {
                 let key = words.word("a key")?.to_vec();
-                KeyOrder::Lose { key, place: Where::parse(words, scene)? }
+                KeyCommand::Lose { key, place: Where::parse(words, scope)? }
             }
             b"TTL" => {
                 let key = words.word("a key")?.to_vec();
                 let ttl_ms = u64::try_from(words.int("a TTL in ms", -1, MAX_MS)?).ok();
-                KeyOrder::Ttl { key, ttl_ms, place: Where::parse(words, scene)? }
+                KeyCommand::Ttl { key, ttl_ms, place: Where::parse(words, scope)? }
             }
             b"DUMP" => {
                 let pattern = match words.peek() {
                     Some(word) if !is_place(word) => words.word("a pattern")?.to_vec(),
                     _ => b"*".to_vec(),
                 };
-                KeyOrder::Dump { pattern, place: Where::parse(words, scene)? }
+                KeyCommand::Dump { pattern, place: Where::parse(words, scope)? }
             }
-            b"DIGEST" => KeyOrder::Digest,
+            b"DIGEST" => KeyCommand::Digest,
             _ => return Err(words.not_known()),
         })
     }
@@ -61,8 +62,8 @@ fn is_place(word: &[u8]) -> bool {
 }
 
 impl Where {
-    fn parse(words: &mut Words, scene: &Scene) -> Result<Where, SimError> {
-        let mut place = Where { node: scene.node, db: scene.db };
+    fn parse(words: &mut Words, scope: &Scope) -> Result<Where, SimError> {
+        let mut place = Where { node: scope.node, db: scope.db };
         while let Some(word) = words.pop() {
             match &word.to_ascii_uppercase()[..] {
                 b"DB" => place.db = words.int("the number of a database", 0, i64::MAX)? as usize,
@@ -74,23 +75,23 @@ impl Where {
     }
 }
 
-impl World {
-    pub(super) fn obey_key(&mut self, order: KeyOrder) -> Result<Answer, SimError> {
-        match order {
-            KeyOrder::Lose { key, place } => {
+impl Lab {
+    pub(super) fn apply_key(&mut self, command: KeyCommand) -> Result<Answer, SimError> {
+        match command {
+            KeyCommand::Lose { key, place } => {
                 let node = self.database(place)?;
                 let Some(slot) = node.store.dbs[place.db].find(&key) else { return Ok(Answer::Int(0)) };
                 node.store.remove(place.db, slot);
                 Ok(Answer::Int(1))
             }
-            KeyOrder::Ttl { key, ttl_ms, place } => {
+            KeyCommand::Ttl { key, ttl_ms, place } => {
                 let node = self.database(place)?;
                 let Some(slot) = node.store.dbs[place.db].find(&key) else { return Ok(Answer::Int(0)) };
                 let end_ms = ttl_ms.map(|ttl_ms| node.store.now.wall_ms().saturating_add(ttl_ms as i64));
                 node.store.set_expiry(place.db, slot, end_ms);
                 Ok(Answer::Int(1))
             }
-            KeyOrder::Dump { pattern, place } => {
+            KeyCommand::Dump { pattern, place } => {
                 let node = self.database(place)?;
                 let now_ms = node.store.now.wall_ms();
                 let version = node.config.version;
@@ -113,16 +114,16 @@ impl World {
                 });
                 Ok(rows.collect::<Vec<_>>().into())
             }
-            KeyOrder::Digest => Ok(self.digest().into()),
+            KeyCommand::Digest => Ok(self.world.digest().into()),
         }
     }
 
-    fn database(&mut self, place: Where) -> Result<&mut crate::node::Node, SimError> {
+    fn database(&mut self, place: Where) -> Result<&mut Node, SimError> {
         self.check_node(place.node)?;
-        let node = self.begin(place.node);
+        let node = self.world.begin(place.node);
         let databases = node.store.dbs.len();
         if place.db >= databases {
-            return Err(super::super::words::range(format!(
+            return Err(crate::control::words::range(format!(
                 "there is no database {}: there are {databases}",
                 place.db
             )));

@@ -1,13 +1,13 @@
 //! SIM.TRACE: the run written to a file, to be replayed.
 
-use super::super::words::{SimError, Words, state};
-use super::{Answer, World};
+use super::{Answer, Lab};
+use crate::control::words::{SimError, Words, state};
 
 pub const USAGE: &[&str] =
     &["SIM.TRACE START <file>", "SIM.TRACE STOP", "SIM.TRACE MARK <text>", "SIM.TRACE DIGEST"];
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum TraceOrder {
+pub enum TraceCommand {
     /// From here on everything is written to a file. There may be no keys.
     Start(String),
     Stop,
@@ -24,44 +24,44 @@ pub enum TraceFile {
     Close,
 }
 
-impl TraceOrder {
-    pub fn parse(words: &mut Words) -> Result<TraceOrder, SimError> {
+impl TraceCommand {
+    pub fn parse(words: &mut Words) -> Result<TraceCommand, SimError> {
         Ok(match &words.word("START, STOP, MARK or DIGEST")?.to_ascii_uppercase()[..] {
-            b"START" => TraceOrder::Start(words.text("a file")?),
-            b"STOP" => TraceOrder::Stop,
-            b"MARK" => TraceOrder::Mark(words.word("a text")?.to_vec()),
-            b"DIGEST" => TraceOrder::Digest,
+            b"START" => TraceCommand::Start(words.text("a file")?),
+            b"STOP" => TraceCommand::Stop,
+            b"MARK" => TraceCommand::Mark(words.word("a text")?.to_vec()),
+            b"DIGEST" => TraceCommand::Digest,
             _ => return Err(words.not_known()),
         })
     }
 }
 
-impl World {
-    pub(super) fn obey_trace(&mut self, order: TraceOrder) -> Result<Answer, SimError> {
-        Ok(match order {
-            TraceOrder::Start(file) => {
+impl Lab {
+    pub(super) fn apply_trace(&mut self, command: TraceCommand) -> Result<Answer, SimError> {
+        Ok(match command {
+            TraceCommand::Start(file) => {
                 if self.is_traced() {
                     return Err(state("a trace is being written already: SIM.TRACE STOP ends it"));
                 }
-                if self.nodes.iter().any(|node| node.store.dbs.iter().any(|db| !db.is_empty())) {
+                if self.world.nodes().iter().any(|node| node.store.dbs.iter().any(|db| !db.is_empty())) {
                     return Err(state("a trace begins without keys: SIM.RUN RESET removes them"));
                 }
                 self.start_trace();
                 self.trace_file = Some(TraceFile::Open(file));
                 Answer::Ok
             }
-            TraceOrder::Stop => {
+            TraceCommand::Stop => {
                 if !self.is_traced() {
                     return Err(state("no trace is being written"));
                 }
                 self.trace_file = Some(TraceFile::Close);
                 Answer::Ok
             }
-            TraceOrder::Mark(text) => {
+            TraceCommand::Mark(text) => {
                 self.mark(&text);
                 Answer::Ok
             }
-            TraceOrder::Digest => self.digest().into(),
+            TraceCommand::Digest => self.world.digest().into(),
         })
     }
 }

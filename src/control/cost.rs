@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::scripts::Sha;
 use crate::commands::command::key_positions;
 use crate::commands::table;
 use crate::locks::role::Role;
+use crate::node::scripts::Sha;
 use crate::version::Version;
 
 /// Sums over all runs of one script.

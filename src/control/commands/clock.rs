@@ -1,9 +1,9 @@
 //! SIM.CLOCK: the one clock of all nodes, and the distance of a node's wall clock from it.
 
 use super::super::Due;
-use super::super::words::{MAX_MS, SimError, Words, quoted, syntax};
-use super::{Answer, World};
-use crate::node::Timer;
+use super::{Answer, Lab};
+use crate::control::words::{MAX_MS, SimError, Words, quoted, syntax};
+use crate::store::Timer;
 use crate::world::ClockMode;
 
 pub const USAGE: &[&str] = &[
@@ -16,7 +16,7 @@ pub const USAGE: &[&str] = &[
 ];
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum ClockOrder {
+pub enum ClockCommand {
     /// Gives the number of the last event, Unix time and monotonic time in ms, and the mode.
     Now,
     Mode(ClockMode),
@@ -40,44 +40,44 @@ pub enum ClockOrder {
     Skew,
 }
 
-impl ClockOrder {
-    pub fn parse(words: &mut Words) -> Result<ClockOrder, SimError> {
+impl ClockCommand {
+    pub fn parse(words: &mut Words) -> Result<ClockCommand, SimError> {
         Ok(
             match &words.word("NOW, MODE, ADVANCE, TO, NEXT, JUMP, TIMERS or SKEW")?.to_ascii_uppercase()[..]
             {
-                b"NOW" => ClockOrder::Now,
-                b"MODE" => ClockOrder::Mode(parse_mode(words)?),
-                b"ADVANCE" if words.take("TO") => ClockOrder::To(words.ms("a Unix time in ms")? as i64),
+                b"NOW" => ClockCommand::Now,
+                b"MODE" => ClockCommand::Mode(parse_mode(words)?),
+                b"ADVANCE" if words.take("TO") => ClockCommand::To(words.ms("a Unix time in ms")? as i64),
                 b"ADVANCE" if words.take("NEXT") => parse_next(words)?,
-                b"ADVANCE" => ClockOrder::Advance(words.ms("the time to advance by, in ms")?),
-                b"TO" => ClockOrder::To(words.ms("a Unix time in ms")? as i64),
+                b"ADVANCE" => ClockCommand::Advance(words.ms("the time to advance by, in ms")?),
+                b"TO" => ClockCommand::To(words.ms("a Unix time in ms")? as i64),
                 b"NEXT" => parse_next(words)?,
                 b"JUMP" => {
                     let ms = words.int("the jump in ms", -MAX_MS, MAX_MS)?;
                     if words.take("COMMAND") {
-                        return Ok(ClockOrder::JumpCommand(ms));
+                        return Ok(ClockCommand::JumpCommand(ms));
                     }
                     let node = match words.take("NODE") {
                         true => Some(words.int("the number of a node", 0, i64::MAX)? as usize),
                         false => None,
                     };
-                    ClockOrder::Jump { ms, node }
+                    ClockCommand::Jump { ms, node }
                 }
-                b"TIMERS" => ClockOrder::Timers {
+                b"TIMERS" => ClockCommand::Timers {
                     count: match words.take("COUNT") {
                         true => words.int("COUNT", 1, i64::MAX)? as usize,
                         false => 100,
                     },
                 },
-                b"SKEW" => ClockOrder::Skew,
+                b"SKEW" => ClockCommand::Skew,
                 _ => return Err(words.not_known()),
             },
         )
     }
 }
 
-fn parse_next(words: &mut Words) -> Result<ClockOrder, SimError> {
-    Ok(ClockOrder::Next(match words.is_empty() {
+fn parse_next(words: &mut Words) -> Result<ClockCommand, SimError> {
+    Ok(ClockCommand::Next(match words.is_empty() {
         true => MAX_MS as u64,
         false => words.ms("the most to advance by, in ms")?,
     }))
@@ -99,82 +99,84 @@ fn parse_mode(words: &mut Words) -> Result<ClockMode, SimError> {
     })
 }
 
-impl World {
-    pub(super) fn obey_clock(&mut self, order: ClockOrder) -> Result<Answer, SimError> {
-        let now = self.clock.now();
-        match order {
-            ClockOrder::Now => {
-                let mode = match self.clock.mode() {
+impl Lab {
+    pub(super) fn apply_clock(&mut self, command: ClockCommand) -> Result<Answer, SimError> {
+        let now = self.world.clock().now();
+        match command {
+            ClockCommand::Now => {
+                let mode = match self.world.clock().mode() {
                     ClockMode::Real => "REAL".to_owned(),
                     ClockMode::Manual => "MANUAL".to_owned(),
                     ClockMode::Rate(rate) => format!("RATE {rate}"),
                 };
-                Ok(vec![self.events.into(), Answer::Int(now.wall_ms()), now.mono_ms().into(), mode.into()]
-                    .into())
+                Ok(vec![
+                    self.world.events().into(),
+                    Answer::Int(now.wall_ms()),
+                    now.mono_ms().into(),
+                    mode.into(),
+                ]
+                .into())
             }
-            ClockOrder::Mode(mode) => {
-                self.clock.set_mode(mode);
-                Ok(vec![self.events.into()].into())
+            ClockCommand::Mode(mode) => {
+                self.world.clock_mut().set_mode(mode);
+                Ok(vec![self.world.events().into()].into())
             }
-            ClockOrder::Advance(ms) => Ok(self.advance_and_tell(ms)),
-            ClockOrder::To(wall_ms) => match u64::try_from(wall_ms - now.wall_ms()) {
+            ClockCommand::Advance(ms) => Ok(self.advance_and_tell(ms)),
+            ClockCommand::To(wall_ms) => match u64::try_from(wall_ms - now.wall_ms()) {
                 Ok(ms) => Ok(self.advance_and_tell(ms)),
                 Err(_) => Err(super::state(format!(
                     "it is {} already: time does not go back, but a wall clock can JUMP",
                     now.wall_ms()
                 ))),
             },
-            ClockOrder::Next(max_ms) => {
+            ClockCommand::Next(max_ms) => {
                 let until_next = self.next_due_ms().map(|due_ms| due_ms.saturating_sub(now.mono_ms()));
                 Ok(self.advance_and_tell(until_next.unwrap_or(0).min(max_ms)))
             }
-            ClockOrder::Jump { ms, node } => {
+            ClockCommand::Jump { ms, node } => {
                 let nodes = match node {
                     Some(node) => vec![self.check_node(node)?],
-                    None => (0..self.nodes.len()).collect(),
+                    None => (0..self.world.nodes().len()).collect(),
                 };
                 let mut wall_ms = 0;
                 for node in nodes {
-                    wall_ms = self.jump(node, ms);
+                    wall_ms = self.world.jump(node, ms);
                 }
-                Ok(vec![self.events.into(), Answer::Int(wall_ms)].into())
+                Ok(vec![self.world.events().into(), Answer::Int(wall_ms)].into())
             }
-            ClockOrder::JumpCommand(ms) => {
+            ClockCommand::JumpCommand(ms) => {
                 self.command_jump_ms = Some(self.command_jump_ms.unwrap_or(0).saturating_add(ms));
-                Ok(vec![self.events.into(), Answer::Int(now.wall_ms().saturating_add(ms))].into())
+                Ok(vec![self.world.events().into(), Answer::Int(now.wall_ms().saturating_add(ms))].into())
             }
-            ClockOrder::Timers { count } => Ok(self.timers(count).into()),
-            ClockOrder::Skew => Ok(self.skews().into()),
+            ClockCommand::Timers { count } => Ok(self.timers(count).into()),
+            ClockCommand::Skew => Ok(self.skews().into()),
         }
     }
 
     fn advance_and_tell(&mut self, ms: u64) -> Answer {
-        let expired = |world: &World| world.nodes.iter().map(|node| node.stats.expired_keys).sum::<u64>();
+        let expired = |lab: &Lab| lab.world.nodes().iter().map(|node| node.stats.expired_keys).sum::<u64>();
         let before = expired(self);
         let fired = self.advance(ms);
         let ended = expired(self) - before;
-        vec![self.events.into(), Answer::Int(self.clock.now().wall_ms()), fired.into(), ended.into()].into()
-    }
-
-    /// The wall clock of a node jumps. Keys end by it, what waits does not.
-    fn jump(&mut self, node: usize, ms: i64) -> i64 {
-        let node = &mut self.nodes[node];
-        node.wall_jump_ms = node.wall_jump_ms.saturating_add(ms);
-        node.set_now(self.clock.now());
-        node.store.rearm_all();
-        node.store.now.wall_ms()
+        vec![
+            self.world.events().into(),
+            Answer::Int(self.world.clock().now().wall_ms()),
+            fired.into(),
+            ended.into(),
+        ]
+        .into()
     }
 
     /// What is to come, the earliest first: when (monotonic, ms), what, for whom.
     fn timers(&self, count: usize) -> Vec<Answer> {
         let mut timers: Vec<(u64, &str, Vec<u8>)> = Vec::new();
-        for (due_ms, due) in self.control.borrow().due() {
+        for (due_ms, due) in self.staging.control.borrow().due() {
             timers.push(match due {
                 Due::Release(ticket) => (due_ms, "ticket", ticket.to_string().into_bytes()),
                 Due::Start(node) => (due_ms, "start", node.to_string().into_bytes()),
             });
         }
-        for node in &self.nodes {
+        for node in self.world.nodes() {
             for (due_ms, timer) in node.store.timers.iter() {
                 timers.push(match timer {
                     Timer::Key { db, slot } => {
@@ -197,7 +199,8 @@ impl World {
     }
 
     fn skews(&self) -> Vec<Answer> {
-        let all = self.nodes.iter().flat_map(|node| node.skews.iter());
+        let watches = self.staging.watches.borrow();
+        let all = watches.iter().flat_map(|watch| watch.skews.iter());
         all.map(|(client, skew)| {
             vec![Answer::Bytes(client.to_vec()), Answer::Int(skew.last_ms), skew.samples.into()].into()
         })

@@ -2,8 +2,8 @@
 
 use super::super::Await;
 use super::super::gates::{Gate, Ticket};
-use super::super::words::{SimError, Words, quoted, state, unknown};
-use super::{Answer, Scene, World};
+use super::{Answer, Lab, Scope};
+use crate::control::words::{SimError, Words, quoted, state, unknown};
 use crate::node::session::{TimeoutReply, Wait};
 use crate::world::ConnId;
 
@@ -17,7 +17,7 @@ pub const USAGE: &[&str] = &[
 ];
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum GateOrder {
+pub enum GateCommand {
     /// Gives the number of the gate.
     Add(Gate),
     List,
@@ -44,11 +44,11 @@ pub enum Released {
     All,
 }
 
-impl GateOrder {
-    pub fn parse(words: &mut Words, scene: &Scene) -> Result<GateOrder, SimError> {
+impl GateCommand {
+    pub fn parse(words: &mut Words, scope: &Scope) -> Result<GateCommand, SimError> {
         Ok(match &words.word("ADD, LIST, AWAIT, RELEASE, STEP or DEL")?.to_ascii_uppercase()[..] {
-            b"ADD" => GateOrder::Add(Gate::parse(words, scene.nodes)?),
-            b"LIST" => GateOrder::List,
+            b"ADD" => GateCommand::Add(Gate::parse(words, scope.nodes)?),
+            b"LIST" => GateCommand::List,
             b"AWAIT" => {
                 let gate = words.text("a gate")?;
                 let (mut count, mut timeout_ms) = (1, None);
@@ -59,7 +59,7 @@ impl GateOrder {
                         _ => return Err(words.not_known()),
                     }
                 }
-                GateOrder::Await { gate, count, timeout_ms }
+                GateCommand::Await { gate, count, timeout_ms }
             }
             b"RELEASE" => {
                 let name = words.text("a ticket, a gate or ALL")?;
@@ -68,13 +68,13 @@ impl GateOrder {
                     None if name.eq_ignore_ascii_case("ALL") => Released::All,
                     None => Released::Gate(name),
                 };
-                GateOrder::Release { what, last_first: words.take("LAST") }
+                GateCommand::Release { what, last_first: words.take("LAST") }
             }
-            b"STEP" => GateOrder::Step(match words.is_empty() {
+            b"STEP" => GateCommand::Step(match words.is_empty() {
                 true => 1,
                 false => words.int("how many", 1, i64::MAX)? as usize,
             }),
-            b"DEL" => GateOrder::Delete(words.text("a gate")?),
+            b"DEL" => GateCommand::Delete(words.text("a gate")?),
             _ => return Err(words.not_known()),
         })
     }
@@ -87,21 +87,25 @@ fn name_of(ticket: u64) -> Answer {
     format!("{TICKET}{ticket}").into()
 }
 
-impl World {
-    pub(super) fn obey_gate(&mut self, order: GateOrder, from: Option<ConnId>) -> Result<Answer, SimError> {
-        match order {
-            GateOrder::Add(gate) => {
-                let gate = self.control.borrow_mut().gates.add(gate, from);
-                self.refresh_stages();
+impl Lab {
+    pub(super) fn apply_gate(
+        &mut self,
+        command: GateCommand,
+        from: Option<ConnId>,
+    ) -> Result<Answer, SimError> {
+        match command {
+            GateCommand::Add(gate) => {
+                let gate = self.staging.control.borrow_mut().gates.add(gate, from);
+                self.refresh_interest();
                 Ok(gate.into())
             }
-            GateOrder::List => {
-                let control = self.control.borrow();
+            GateCommand::List => {
+                let control = self.staging.control.borrow();
                 Ok(control.gates.tickets().map(|ticket| self.describe(ticket)).collect::<Vec<_>>().into())
             }
-            GateOrder::Await { gate, count, timeout_ms } => {
+            GateCommand::Await { gate, count, timeout_ms } => {
                 let gate = self.gate_named(&gate)?;
-                let held: Vec<u64> = self.control.borrow().gates.held_by(gate).collect();
+                let held: Vec<u64> = self.staging.control.borrow().gates.held_by(gate).collect();
                 if held.len() >= count {
                     return Ok(held.into_iter().map(name_of).collect::<Vec<_>>().into());
                 }
@@ -110,7 +114,7 @@ impl World {
                 })?;
                 let deadline_us =
                     timeout_ms.map(|ms| self.elapsed_us.saturating_add(ms.saturating_mul(1000)));
-                self.nodes[conn.node].block(
+                self.world.node_mut(conn.node).block(
                     conn.session,
                     Wait::Gate,
                     &[],
@@ -118,15 +122,15 @@ impl World {
                     None,
                     TimeoutReply::Null,
                 );
-                self.control.borrow_mut().awaits.push(Await { conn, gate, count, deadline_us });
+                self.staging.control.borrow_mut().awaits.push(Await { conn, gate, count, deadline_us });
                 Ok(Answer::Later)
             }
-            GateOrder::Release { what, last_first } => {
+            GateCommand::Release { what, last_first } => {
                 let mut tickets: Vec<u64> = match what {
                     Released::Ticket(ticket) => vec![ticket],
                     Released::Gate(name) => {
                         let gate = self.gate_named(&name)?;
-                        self.control.borrow().gates.held_by(gate).collect()
+                        self.staging.control.borrow().gates.held_by(gate).collect()
                     }
                     Released::All => self.held(),
                 };
@@ -141,12 +145,12 @@ impl World {
                     _ => Ok((known as u64).into()),
                 }
             }
-            GateOrder::Step(count) => {
+            GateCommand::Step(count) => {
                 let oldest: Vec<u64> = self.held().into_iter().take(count).collect();
                 let released = oldest.into_iter().filter(|&ticket| self.release(ticket)).count();
                 Ok((released as u64).into())
             }
-            GateOrder::Delete(name) => {
+            GateCommand::Delete(name) => {
                 let gate = self.gate_named(&name)?;
                 self.remove_gate(gate);
                 Ok(Answer::Ok)
@@ -167,40 +171,40 @@ impl World {
     }
 
     fn gate_named(&self, name: &str) -> Result<u64, SimError> {
-        let found = self.control.borrow().gates.find(name);
+        let found = self.staging.control.borrow().gates.find(name);
         found.ok_or_else(|| unknown(format!("there is no gate {}", quoted(name.as_bytes()))))
     }
 
     /// What gates hold; delays end by themselves.
     fn held(&self) -> Vec<u64> {
-        let control = self.control.borrow();
+        let control = self.staging.control.borrow();
         control.gates.tickets().filter(|ticket| ticket.gate.is_some()).map(|ticket| ticket.id).collect()
     }
 
     /// Takes a gate away and lets go what it holds.
     pub(crate) fn remove_gate(&mut self, gate: u64) {
         let held: Vec<u64> = {
-            let mut control = self.control.borrow_mut();
+            let mut control = self.staging.control.borrow_mut();
             control.gates.remove(gate);
             control.gates.held_by(gate).collect()
         };
         for ticket in held {
             self.release(ticket);
         }
-        self.refresh_stages();
+        self.refresh_interest();
     }
 
     /// Answers those who wait for tickets that are there by now, or whose time is over.
     pub(crate) fn answer_awaits(&mut self) {
-        let awaits = std::mem::take(&mut self.control.borrow_mut().awaits);
+        let awaits = std::mem::take(&mut self.staging.control.borrow_mut().awaits);
         for waiting in awaits {
-            let held: Vec<u64> = self.control.borrow().gates.held_by(waiting.gate).collect();
+            let held: Vec<u64> = self.staging.control.borrow().gates.held_by(waiting.gate).collect();
             let is_late = waiting.deadline_us.is_some_and(|deadline_us| deadline_us <= self.elapsed_us);
             if held.len() < waiting.count && !is_late {
-                self.control.borrow_mut().awaits.push(waiting);
+                self.staging.control.borrow_mut().awaits.push(waiting);
                 continue;
             }
-            let node = &mut self.nodes[waiting.conn.node];
+            let node = self.world.node_mut(waiting.conn.node);
             if node.unblock(waiting.conn.session).is_some() {
                 let answer = Answer::List(held.into_iter().map(name_of).collect());
                 node.write_reply(waiting.conn.session, |reply| answer.write(reply));

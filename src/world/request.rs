@@ -1,0 +1,120 @@
+//! The way of a request into a node: straight when nothing is in its way, else past pauses and stages.
+
+use super::World;
+use crate::node::ConnId;
+use crate::node::session::{OwnedArgs, TimeoutReply, Wait};
+use crate::stages::{Plan, Received, ReplyEffect, Verdict};
+use crate::wire::Args;
+
+impl World {
+    /// A client sends a request. It has to be [ready](Self::is_ready).
+    pub fn request(&mut self, conn: ConnId, argv: &[&[u8]]) {
+        let takes_detour = self.takes_detour;
+        let node = self.begin(conn.node);
+        if takes_detour {
+            self.stage_request(conn, argv);
+        } else {
+            node.execute(conn.session, argv);
+        }
+        self.end(conn.node, Some(conn.session));
+    }
+
+    /// Runs a request that is no event and that no stage sees, to bring a client to where it was before.
+    pub fn set_up(&mut self, conn: ConnId, argv: &[&[u8]]) {
+        let events = self.events;
+        self.begin(conn.node).execute(conn.session, argv);
+        self.events = events;
+    }
+
+    fn stage_request(&mut self, conn: ConnId, argv: &[&[u8]]) {
+        let node = &mut self.nodes[conn.node];
+        if node.sessions.get(conn.session).is_none_or(|session| session.is_deaf) {
+            return;
+        }
+        if node.paused {
+            node.inbox.push(conn.session);
+            return self.hold_request(conn, argv);
+        }
+        self.show_request(conn, argv);
+    }
+
+    /// Asks the stages about a request, and does what they say.
+    pub(super) fn show_request(&mut self, conn: ConnId, argv: &[&[u8]]) {
+        let verdict = self.stages.received(&self.received(conn, argv));
+        self.carry_out(conn, argv, verdict);
+    }
+
+    /// A request as stages see it.
+    pub fn received<'a>(&'a self, conn: ConnId, argv: &'a [&'a [u8]]) -> Received<'a> {
+        let node = &self.nodes[conn.node];
+        Received {
+            conn,
+            client_name: node.sessions.get(conn.session).map_or(&[][..], |session| &session.name),
+            event: self.events,
+            now_ms: node.store.now.mono_ms(),
+            argv,
+            scripts: &node.scripts,
+        }
+    }
+
+    /// Does with a request what the stages said.
+    pub fn carry_out(&mut self, conn: ConnId, argv: &[&[u8]], verdict: Verdict) {
+        let node = &mut self.nodes[conn.node];
+        match verdict {
+            Verdict::Run(plan) => self.run_as_planned(conn, argv, plan),
+            Verdict::Hold => self.hold_request(conn, argv),
+            Verdict::Lose => {
+                if let Some(session) = node.sessions.get_mut(conn.session) {
+                    session.is_deaf = true;
+                    // It stays deaf when the rule that made it so is gone.
+                    self.has_deaf_sessions = true;
+                    self.choose_way();
+                }
+            }
+            Verdict::Refuse(text) => node.write_reply(conn.session, |reply| reply.error(&text)),
+            Verdict::Answer(bytes) => node.write_reply(conn.session, |reply| reply.raw(&bytes)),
+            Verdict::Close => node.kill_session(conn.session),
+        }
+    }
+
+    fn run_as_planned(&mut self, conn: ConnId, argv: &[&[u8]], plan: Plan) {
+        let node = &mut self.nodes[conn.node];
+        if plan.forgets_scripts {
+            node.scripts.flush();
+        }
+        node.asks_calls = plan.asks_calls;
+        let argv: Args = match &plan.argv {
+            Some(words) => words.iter().map(Vec::as_slice).collect(),
+            None => argv.iter().copied().collect(),
+        };
+        let mut first = None;
+        for _ in 1..plan.runs {
+            let start = node.sessions.get(conn.session).map_or(0, |session| session.output.len());
+            node.execute(conn.session, &argv);
+            let session = node.sessions.get_mut(conn.session);
+            let Some(session) = session else { break };
+            first.get_or_insert(session.output.take_back(start));
+            if !session.is_ready() {
+                node.asks_calls = false;
+                return;
+            }
+        }
+        if let Some(session) = node.sessions.get_mut(conn.session) {
+            let kept = first.filter(|_| plan.keeps_first_reply).map(ReplyEffect::Replace);
+            session.output.expect_effects(kept.into_iter().chain(plan.effects).collect());
+        }
+        node.execute(conn.session, &argv);
+        node.asks_calls = false;
+    }
+
+    /// The client of a request waits until it is let go.
+    fn hold_request(&mut self, conn: ConnId, argv: &[&[u8]]) {
+        let node = &mut self.nodes[conn.node];
+        node.block(conn.session, Wait::Held, argv, Vec::new(), None, TimeoutReply::Null);
+    }
+
+    /// The request that a client waits with; the client waits no longer.
+    pub fn take_held(&mut self, conn: ConnId) -> Option<OwnedArgs> {
+        Some(self.nodes[conn.node].unblock(conn.session)?.argv)
+    }
+}
