@@ -1,11 +1,12 @@
-"""Stages what real Redis leaves to luck, by the SIM.* commands of Redlatch: faults, gates, time and the state of nodes.
+"""Controls Redlatch from a test by SIM.* commands: injects faults, holds requests, moves the clock, stops nodes.
 
     with Control(6379) as control, control.fault("SCRIPT rlock.acquire NTH 1 DO DROP REPLY") as lost:
-        ...                                   # the application locks, and does not hear of it
+        ...                                   # the application locks, and its reply is lost
         lost.await_hits(1)
 
-What a method returns is undone at the end of its `with`. Times are in ms, nodes are numbered from 0. A command is its
-words, as one string to be split at blanks or as a list where a word has blanks of its own. Standard library only.
+Methods that return a `Guard` undo their effect at the end of its `with` block. Times are in ms, nodes are numbered
+from 0. A command is one string, split at spaces, or a list if an argument contains spaces. Needs the standard library
+only.
 """
 
 import socket
@@ -15,11 +16,11 @@ PATIENCE_S = 20
 
 
 class Refused(Exception):
-    """An error reply."""
+    """Raised for an error reply; its text is the error."""
 
 
 class Control:
-    """A connection that sends SIM.* commands. Faults outlive it, its gates do not."""
+    """A connection that sends SIM.* commands. Faults outlive the connection, gates do not."""
 
     def __init__(self, port, host="127.0.0.1"):
         self._socket = socket.create_connection((host, port), timeout=PATIENCE_S + 10)
@@ -36,7 +37,7 @@ class Control:
         self._socket.close()
 
     def call(self, words):
-        """Sends any command. Strings come as `str`, one character per byte, arrays as `list`, nil as `None`."""
+        """Sends a command and returns its reply: a `str` with one character per byte, an `int`, a `list` or `None`."""
         words = words.split() if isinstance(words, str) else words
         encoded = [str(word).encode("latin-1") for word in words]
         lines = [b"*%d\r\n" % len(encoded)] + [b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded]
@@ -61,62 +62,65 @@ class Control:
         return None
 
     def reset(self):
-        """No data, faults, gates or states are left, time is real, all nodes run and are masters."""
+        """Removes data, faults, gates and states; sets the clock to real time; makes all nodes running masters."""
         self.call("SIM.RUN RESET")
         self.call("SIM.CLOCK MODE REAL")
 
     def fault(self, rule):
-        """A rule: `<match> DO <action>`, as SIM.FAULT ADD has it."""
+        """Adds a fault rule: `<match> DO <action>`, the arguments of SIM.FAULT ADD."""
         return Fault(self, rule)
 
     def gate(self, gate):
-        """A gate: `<match> AT PRE|POST|PUSH`, as SIM.GATE ADD has it."""
+        """Adds a gate: `<match> AT PRE|POST|PUSH`, the arguments of SIM.GATE ADD."""
         return Gate(self, gate)
 
     def stop_clock(self):
-        """Time stands still, but for `advance`."""
+        """Stops the clock; only `advance` moves it."""
         return self._staged("SIM.CLOCK MODE MANUAL", "SIM.CLOCK MODE REAL")
 
     def advance(self, ms):
-        """Time goes on; keys end and timers fire on the way."""
+        """Advances the clock by `ms`; keys expire and timers fire on the way."""
         self.call(f"SIM.CLOCK ADVANCE {ms}")
 
     def jump(self, node, ms):
-        """The wall clock of a node jumps, and back."""
+        """Makes the wall clock of a node jump by `ms`; the guard makes it jump back."""
         return self._staged(f"SIM.CLOCK JUMP {ms} NODE {node}", f"SIM.CLOCK JUMP {-ms} NODE {node}")
 
     def state(self, node, state):
-        """The node refuses requests: OOM, LOADING, READONLY, BUSY, MAXCLIENTS, MASTERDOWN, NOREPLICAS, CLUSTERDOWN."""
+        """Makes a node refuse requests as in a state of SIM.NODE STATE: OOM, LOADING, READONLY, BUSY, MAXCLIENTS,
+        MASTERDOWN, NOREPLICAS, CLUSTERDOWN."""
         return self._staged(f"SIM.NODE STATE {node} {state} ON", f"SIM.NODE STATE {node} {state} OFF")
 
     def pause(self, node):
-        """Requests and timers of the node wait."""
+        """Pauses a node: its requests and timers wait."""
         return self._staged(f"SIM.NODE PAUSE {node}", f"SIM.NODE RESUME {node}")
 
     def stop(self, node, wipe=False):
-        """All connections end and new ones are refused; with `wipe` the data is lost."""
+        """Stops a node: it closes all connections and refuses new ones; with `wipe` it loses its data."""
         return self._staged(f"SIM.NODE STOP {node} {'WIPE' if wipe else 'KEEP'}", f"SIM.NODE START {node}")
 
     def replicate(self, replica, master):
+        """Makes a node a replica of another, with a full copy of its data."""
         self.call(f"SIM.NODE REPLICATE {replica} OF {master}")
 
     def cut_link(self, replica):
-        """No more writes reach the replica, until it is told otherwise."""
+        """Stops replication to a replica until `restore_link`."""
         self.call(f"SIM.NODE LINK {replica} DOWN")
 
     def restore_link(self, replica):
+        """Delivers all writes to a replica again."""
         self.call(f"SIM.NODE LINK {replica} UP")
 
     def promote(self, replica):
-        """The replica becomes a master, with the data that has reached it."""
+        """Makes a replica a master, with the data that has reached it."""
         self.call(f"SIM.NODE PROMOTE {replica}")
 
     def acknowledge(self, master, replicas):
-        """How many replicas WAIT counts."""
+        """Sets how many replicas WAIT counts on a master."""
         return self._staged(f"SIM.NODE ACK {master} {replicas}", f"SIM.NODE ACK {master} REAL")
 
     def lose(self, key, node=0):
-        """The key is gone without a word. Returns whether it was there."""
+        """Removes a key without an event or a message. Returns whether it existed."""
         return self.call(["SIM.KEY", "LOSE", key, "NODE", node]) == 1
 
     def _staged(self, do, undo):
@@ -125,7 +129,7 @@ class Control:
 
 
 class Guard:
-    """What is undone at the end of a `with`."""
+    """A change that is undone at the end of its `with` block."""
 
     def __init__(self, control, undo):
         self._control = control
@@ -142,7 +146,7 @@ class Guard:
 
 
 class Fault(Guard):
-    """A rule at work."""
+    """An active fault rule."""
 
     def __init__(self, control, rule):
         rule = rule.split() if isinstance(rule, str) else rule
@@ -150,10 +154,11 @@ class Fault(Guard):
         super().__init__(control, f"SIM.FAULT DEL {self.id}")
 
     def hits(self):
-        """Each time it acted: [event, connection, request, what was done]."""
+        """Returns a row for each time the rule applied: [event, connection, request, action]."""
         return self._control.call(f"SIM.FAULT HITS {self.id}")
 
     def await_hits(self, count):
+        """Waits until the rule has applied `count` times."""
         deadline = time.monotonic() + PATIENCE_S
         while len(self.hits()) < count:
             if time.monotonic() > deadline:
@@ -162,7 +167,7 @@ class Fault(Guard):
 
 
 class Gate(Guard):
-    """Holds what matches, until it is released or the gate is gone."""
+    """Holds what matches, until it is released or the gate is removed."""
 
     def __init__(self, control, gate):
         gate = gate.split() if isinstance(gate, str) else gate
@@ -170,12 +175,12 @@ class Gate(Guard):
         super().__init__(control, f"SIM.GATE DEL {self.id}")
 
     def wait(self, count=1):
-        """Waits until it holds so many; returns their tickets."""
+        """Waits until the gate holds `count` requests, replies or messages; returns their tickets."""
         held = self._control.call(f"SIM.GATE AWAIT {self.id} COUNT {count} TIMEOUT {PATIENCE_S * 1000}")
         if len(held) < count:
             raise TimeoutError(f"the gate holds {len(held)} and not {count}")
         return held
 
     def release(self, ticket=None):
-        """Lets one go, or all."""
+        """Releases one ticket, or everything that the gate holds."""
         self._control.call(f"SIM.GATE RELEASE {ticket or self.id}")

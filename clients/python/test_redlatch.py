@@ -1,4 +1,7 @@
-"""python3 -m unittest discover clients/python      (REDLATCH names the binary, target/release/redlatch unless given)"""
+"""Tests of the Python client.
+
+    python3 -m unittest discover clients/python      (REDLATCH: the binary, by default target/release/redlatch)
+"""
 
 import os
 import pathlib
@@ -35,7 +38,7 @@ class ControlTest(unittest.TestCase):
         self.app.call("CLIENT SETNAME app")
 
     def later(self, connection, words):
-        """Sends a command from a thread; calling the result waits for the reply."""
+        """Sends a command from a thread; the returned function waits for the reply."""
         replies = []
         thread = threading.Thread(target=lambda: replies.append(connection.call(words)), daemon=True)
         thread.start()
