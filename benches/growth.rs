@@ -11,10 +11,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use in_process::InProcess;
-use redlatch::bench::workload;
-use redlatch::wheel::Wheel;
-use redlatch::wire::client::encode;
-use redlatch::world::ConnId;
+use redlatch_compare::bench::workload;
+use redlatch_core::wheel::Wheel;
+use redlatch_core::wire::client::encode;
+use redlatch_core::world::ConnId;
 
 /// Gives ns for one operation where there are so many of something.
 type Measure = fn(usize) -> f64;

@@ -7,9 +7,9 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use redlatch::Version;
-use redlatch::bench::workload;
-use redlatch::script::{Host, LogLevel, Step, Vm};
-use redlatch::wire::reply::{Protocol, Reply};
+use redlatch_compare::bench::workload;
+use redlatch_core::script::{Host, LogLevel, Step, Vm};
+use redlatch_core::wire::reply::{Protocol, Reply};
 
 const KEYS: &[&[u8]] = &[b"myLock"];
 const ARGV: &[&[u8]] = &[b"30000", b"2f4c3a0c-5c1e-4f0e-9a37-0b1df2f7a9d1:47"];

@@ -5,7 +5,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
-use redlatch::wheel::{TimerId, Wheel};
+use redlatch_core::wheel::{TimerId, Wheel};
 
 const TIMERS: usize = 1_000_000;
 const LEASE_MS: u64 = 30_000;

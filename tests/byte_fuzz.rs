@@ -3,8 +3,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use redlatch::byte_fuzz::{TARGETS, run};
-use redlatch::rng::Rng;
+use redlatch_core::rng::Rng;
+use redlatch_fuzz_targets::{TARGETS, run};
 
 /// Inputs for each target.
 const INPUTS: usize = 2_000;

@@ -5,12 +5,12 @@
 #[path = "jars/mod.rs"]
 mod jars;
 
-use redlatch::check::Checks;
-use redlatch::jar::JarScript;
-use redlatch::locks::binding::{Binding, Slot};
-use redlatch::locks::role::{Role, role};
-use redlatch::trace::Replay;
 use redlatch::{Client, Sim, SimOptions};
+use redlatch_lab::trace::Replay;
+use redlatch_locks::check::Checks;
+use redlatch_locks::jar::JarScript;
+use redlatch_locks::locks::binding::{Binding, Slot};
+use redlatch_locks::locks::role::{Role, role};
 
 /// Clients that lock as Redisson does, with the scripts of one release.
 struct App {

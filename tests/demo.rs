@@ -1,6 +1,6 @@
 //! Every demo comes out as it says.
 
-use redlatch::demo::{self, DEMOS};
+use redlatch_lab::demo::{self, DEMOS};
 
 #[test]
 fn every_outcome_is_the_expected_one() {

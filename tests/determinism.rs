@@ -4,8 +4,8 @@
 
 use std::process::Command;
 
-use redlatch::rng::Rng;
 use redlatch::{Client, Sim, SimOptions, Version};
+use redlatch_core::rng::Rng;
 
 const RELEASE: &str = "if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return nil end \
     if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then return 0 end \

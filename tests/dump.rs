@@ -5,8 +5,8 @@
 mod support;
 
 use redlatch::Version;
-use redlatch::rng::Rng;
-use redlatch::store::rdb;
+use redlatch_core::rng::Rng;
+use redlatch_core::store::rdb;
 use support::client::{Client, elements};
 use support::server::Server;
 

@@ -7,16 +7,16 @@ mod jars;
 
 use std::time::Duration;
 
-use redlatch::fuzz::runner::Runner;
-use redlatch::fuzz::{self, Finding, Options, schedule};
-use redlatch::jar::JarScript;
-use redlatch::locks::invariant::{Invariant, Rules};
-use redlatch::locks::kit::Kit;
-use redlatch::locks::model::Wanted;
-use redlatch::locks::multi::MultiLock;
-use redlatch::locks::role::Role;
-use redlatch::rng::Rng;
-use redlatch::version::Version;
+use redlatch_core::rng::Rng;
+use redlatch_core::version::Version;
+use redlatch_locks::fuzz::runner::Runner;
+use redlatch_locks::fuzz::{self, Finding, Options, schedule};
+use redlatch_locks::jar::JarScript;
+use redlatch_locks::locks::invariant::{Invariant, Rules};
+use redlatch_locks::locks::kit::Kit;
+use redlatch_locks::locks::model::Wanted;
+use redlatch_locks::locks::multi::MultiLock;
+use redlatch_locks::locks::role::Role;
 
 /// What is known of a bug.
 struct Bug {

@@ -7,8 +7,8 @@ mod jars;
 
 use std::collections::BTreeSet;
 
-use redlatch::locks::binding::Binding;
-use redlatch::locks::role::{Recognised, Role, recognise, role};
+use redlatch_locks::locks::binding::Binding;
+use redlatch_locks::locks::role::{Recognised, Role, recognise, role};
 
 /// Every release that the tests know.
 fn releases() -> impl Iterator<Item = &'static str> {

@@ -82,6 +82,6 @@ fn a_difference_is_shrunk_to_a_case() {
 #[test]
 fn the_documentation_lists_what_is_not_compared() {
     let documented = include_str!("../docs/compatibility.md");
-    let lists = redlatch::diff::exclusions::as_markdown();
+    let lists = redlatch_compare::diff::exclusions::as_markdown();
     assert!(documented.contains(&lists), "docs/compatibility.md has to contain:\n{lists}");
 }

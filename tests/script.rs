@@ -5,8 +5,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use redlatch::Version;
-use redlatch::script::{Host, LogLevel, Script, Step, Vm};
-use redlatch::wire::reply::{Protocol, Reply};
+use redlatch_core::script::{Host, LogLevel, Script, Step, Vm};
+use redlatch_core::wire::reply::{Protocol, Reply};
 
 /// Answers every command with its name, and remembers how often it was asked.
 #[derive(Default)]

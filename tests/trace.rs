@@ -1,7 +1,7 @@
 //! Traces: a run written down replays with the same bytes and states, and an edited one is noticed.
 
-use redlatch::trace::{Replay, ReplayError};
 use redlatch::{Client, Sim, SimOptions};
+use redlatch_lab::trace::{Replay, ReplayError};
 
 const ACQUIRE: &str = "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then \
     redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; \

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use redlatch::wheel::{TimerId, Wheel};
+use redlatch_core::wheel::{TimerId, Wheel};
 
 /// What the wheel must be: timers by deadline and the number of the operation that set them.
 #[derive(Default)]

@@ -1,9 +1,10 @@
 //! A server in this process, without sockets and with a clock that stands still.
 
-use redlatch::control::Lab;
-use redlatch::wire::RequestParser;
-use redlatch::world::{ClockMode, ConnId, WorldOptions};
-use redlatch::{Version, node};
+use redlatch::Version;
+use redlatch_core::node;
+use redlatch_core::wire::RequestParser;
+use redlatch_core::world::{ClockMode, ConnId, WorldOptions};
+use redlatch_lab::control::Lab;
 
 pub struct InProcess {
     pub lab: Lab,

@@ -2,12 +2,13 @@
 
 use std::hint::black_box;
 
-use redlatch::bench::workload::{self, WORKLOADS};
-use redlatch::script::{Host, LogLevel, Step, Vm};
-use redlatch::store::{Hash, Now, Store, Value};
-use redlatch::wheel::Wheel;
-use redlatch::wire::{Protocol, Reply, RequestLimits, RequestParser};
-use redlatch::{Version, node};
+use redlatch::Version;
+use redlatch_compare::bench::workload::{self, WORKLOADS};
+use redlatch_core::node;
+use redlatch_core::script::{Host, LogLevel, Step, Vm};
+use redlatch_core::store::{Hash, Now, Store, Value};
+use redlatch_core::wheel::Wheel;
+use redlatch_core::wire::{Protocol, Reply, RequestLimits, RequestParser};
 
 use crate::in_process::InProcess;
 

@@ -1,3 +1,3 @@
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|bytes: &[u8]| redlatch::byte_fuzz::run("glob", bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| redlatch_fuzz_targets::run("glob", bytes));

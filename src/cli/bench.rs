@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::bench::{self, Measure, Options, Speed, workload};
+use redlatch_compare::bench::{self, Measure, Options, Speed, workload};
 
 /// Measures servers side by side: the work of locks, and the simplest commands.
 ///

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::demo::{DEMOS, Demo};
+use redlatch_lab::demo::{DEMOS, Demo};
 
 /// Runs schedules that show how distributed locks fail.
 #[derive(Parser, Debug)]

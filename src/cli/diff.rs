@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::diff;
+use redlatch_compare::diff;
 
 /// Sends the same random commands to a real server and to redlatch, and prints every difference as the shortest
 /// list of commands that shows it.

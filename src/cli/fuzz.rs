@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
-use crate::fuzz::real::Real;
-use crate::fuzz::runner::Line;
-use crate::fuzz::{self, Options, compare, report};
-use crate::locks::invariant::{Invariant, Rules};
-use crate::locks::kit::Kit;
-use crate::locks::model::{Violation, Wanted};
+use redlatch_locks::fuzz::real::Real;
+use redlatch_locks::fuzz::runner::Line;
+use redlatch_locks::fuzz::{self, Options, compare, report};
+use redlatch_locks::locks::invariant::{Invariant, Rules};
+use redlatch_locks::locks::kit::Kit;
+use redlatch_locks::locks::model::{Violation, Wanted};
 
 /// Prints. Who reads may have gone before the end.
 macro_rules! say {
@@ -275,7 +275,8 @@ fn own(file: &Path) -> Result<Kit, String> {
 /// The lock scripts of a jar.
 pub fn kit(jar: &Path) -> Result<Kit, String> {
     let bytes = std::fs::read(jar).map_err(|error| format!("cannot read {}: {error}", jar.display()))?;
-    let scripts = crate::jar::scripts(&bytes).map_err(|error| format!("{}: {error}", jar.display()))?;
+    let scripts =
+        redlatch_locks::jar::scripts(&bytes).map_err(|error| format!("{}: {error}", jar.display()))?;
     let kit = Kit::new(&scripts);
     match kit.tools().is_empty() {
         true => Err(format!("{} has no lock scripts that are known", jar.display())),

@@ -39,7 +39,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     if let Some((_, run)) = SUBCOMMANDS.iter().find(|(known, _)| *known == name) {
         return run(args.split_off(1));
     }
-    if name == crate::diff::SUBJECT {
+    if name == redlatch_compare::diff::SUBJECT {
         args.remove(1);
         diff::end_with_starter();
     }

@@ -9,13 +9,14 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::check::Checks;
-use crate::control::words::Words;
 use crate::net::Endpoint;
-use crate::node::Config;
-use crate::version::Version;
-use crate::wire::request::split_words;
-use crate::world::ClockMode;
+use redlatch_core::node::Config;
+use redlatch_core::version::Version;
+use redlatch_core::wire::request::split_words;
+use redlatch_core::world::ClockMode;
+use redlatch_lab::control::commands::check;
+use redlatch_lab::control::words::Words;
+use redlatch_locks::check::Checks;
 
 /// A Redis-protocol server in memory, made to test distributed locks.
 ///
@@ -102,7 +103,7 @@ fn parse_clock(text: &str) -> Result<ClockMode, String> {
 /// What SIM.CHECK ON takes, with commas between the words.
 fn parse_checks(text: &str) -> Result<Checks, String> {
     let words: Vec<&[u8]> = text.split(',').map(str::as_bytes).collect();
-    Checks::parse(&mut Words::new(&words)).map_err(|error| format!("--check: {}", error.text))
+    check::parse_checks(&mut Words::new(&words)).map_err(|error| format!("--check: {}", error.text))
 }
 
 /// One server of the process.

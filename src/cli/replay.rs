@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::trace::{Replay, ReplayError, against};
+use redlatch_compare::against;
+use redlatch_lab::trace::{Replay, ReplayError};
 
 /// Runs a trace again and stops at the first difference.
 ///

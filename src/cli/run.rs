@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 use super::Options;
 use super::serve;
 use crate::net::Endpoint;
-use crate::world::ClockMode;
+use redlatch_core::world::ClockMode;
 
 const USAGE: &str = "\
 Runs a command (a test run, a JVM, Python) with a server, both by one clock.

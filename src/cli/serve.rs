@@ -10,10 +10,10 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Options;
 use super::options::NodeOptions;
 use super::run::Faked;
-use crate::control::Lab;
 use crate::net::{Endpoint, Listener, Server};
-use crate::node::Config;
-use crate::world::WorldOptions;
+use redlatch_core::node::Config;
+use redlatch_core::world::WorldOptions;
+use redlatch_lab::control::Lab;
 
 /// Serves until a signal or a client ends it.
 pub fn serve(options: Options) -> ExitCode {

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::trace::show::Story;
-use crate::trace::{cost, svg};
+use redlatch_lab::trace::show::Story;
+use redlatch_lab::trace::{cost, svg};
 
 /// Shows what a trace tells.
 #[derive(Parser, Debug)]

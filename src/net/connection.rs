@@ -5,7 +5,6 @@ use std::io;
 use std::mem;
 use std::pin::pin;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Buf, BytesMut};
@@ -13,9 +12,9 @@ use tokio::sync::Notify;
 
 use super::Server;
 use super::stream::Stream;
-use crate::control::Lab;
-use crate::wire::RequestParser;
-use crate::world::ConnId;
+use redlatch_core::wire::RequestParser;
+use redlatch_core::world::ConnId;
+use redlatch_lab::control::Lab;
 
 /// A client that does not read its replies is not served beyond this many unread bytes.
 const UNREAD_LIMIT: usize = 1 << 20;
@@ -27,7 +26,7 @@ pub struct Connection {
     server: Rc<Server>,
     id: ConnId,
     stream: Stream,
-    wake: Arc<Notify>,
+    wake: Rc<Notify>,
     parser: RequestParser,
     /// Bytes of a request that is not complete, or that has to wait.
     pending: BytesMut,
@@ -53,8 +52,8 @@ impl Connection {
             true => lab.open_control(addr, laddr),
             false => lab.open(node, addr, laddr),
         });
-        let wake = Arc::new(Notify::new());
-        server.connections.insert(id, wake.clone());
+        let wake = Rc::new(Notify::new());
+        server.connections.borrow_mut().insert(id, wake.clone());
         tracing::debug!(client = id.session.number, node, "connected");
         let mut connection = Connection {
             server: server.clone(),
@@ -70,7 +69,7 @@ impl Connection {
         if let Err(error) = connection.serve_requests().await {
             tracing::debug!(client = id.session.number, %error, "connection lost");
         }
-        server.connections.remove(&id);
+        server.connections.borrow_mut().remove(&id);
         server.turn(None, |lab| lab.close(id));
         tracing::debug!(client = id.session.number, "closed");
     }

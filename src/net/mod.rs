@@ -12,30 +12,27 @@ mod stream;
 mod trace_file;
 
 use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
 use std::rc::Rc;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use dashmap::DashMap;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use crate::control::Lab;
-use crate::world::ConnId;
+use redlatch_core::world::ConnId;
+use redlatch_lab::control::Lab;
 
 pub use listener::{Endpoint, Listener};
 
 /// The size of the one buffer that idle connections read into.
 const READ_BUFFER: usize = 64 * 1024;
 
-/// Which connections there are and how to wake their tasks. Shared with the threads that watch a server.
-pub type Connections = Arc<DashMap<ConnId, Arc<Notify>>>;
-
 /// A lab behind sockets.
 pub struct Server {
     lab: RefCell<Lab>,
     began: Instant,
-    connections: Connections,
+    /// How to wake the task of each connection.
+    connections: RefCell<HashMap<ConnId, Rc<Notify>>>,
     /// Set when the timer task has to look at the clock earlier than it planned.
     timer: Notify,
     timer_at_us: Cell<u64>,
@@ -72,7 +69,7 @@ impl Server {
         Rc::new(Server {
             lab: RefCell::new(lab),
             began: Instant::now(),
-            connections: Connections::default(),
+            connections: RefCell::default(),
             timer: Notify::new(),
             timer_at_us: Cell::new(u64::MAX),
             stopped: Notify::new(),
@@ -81,11 +78,6 @@ impl Server {
             trace: RefCell::new(None),
             jumps: Rc::default(),
         })
-    }
-
-    /// The connections, for those who watch from other threads.
-    pub fn connections(&self) -> Connections {
-        self.connections.clone()
     }
 
     /// Jumps that clients order for the clock of the command that runs with the server.
@@ -128,10 +120,11 @@ impl Server {
     /// Wakes the tasks of connections that have output, and the timer task if it sleeps too long.
     fn after(self: &Rc<Server>, lab: &mut Lab, caller: Option<ConnId>) {
         let mut dirty = self.dirty.borrow_mut();
+        let connections = self.connections.borrow();
         lab.take_dirty(&mut dirty);
         for &conn in dirty.iter() {
             if Some(conn) != caller
-                && let Some(task) = self.connections.get(&conn)
+                && let Some(task) = connections.get(&conn)
             {
                 task.notify_one();
             }

@@ -6,8 +6,8 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use super::Server;
-use crate::control::Lab;
-use crate::control::commands::trace::TraceFile;
+use redlatch_lab::control::Lab;
+use redlatch_lab::control::commands::trace::TraceFile;
 
 /// Lines are written when there are so many bytes of them, or a little later.
 const ENOUGH: usize = 256 * 1024;
@@ -26,7 +26,7 @@ impl Server {
 
     /// Opens or closes the file as the world was asked to, and writes if there is enough.
     pub(super) fn keep_trace(self: &Rc<Server>, lab: &mut Lab) {
-        match lab.trace_file.take() {
+        match lab.take_trace_file() {
             Some(TraceFile::Open(path)) => match File::create(&path) {
                 Ok(file) => *self.trace.borrow_mut() = Some(file),
                 Err(error) => {

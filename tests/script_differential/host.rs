@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use redlatch::script::{Host, LogLevel};
-use redlatch::wire::reply::Reply;
+use redlatch_core::script::{Host, LogLevel};
+use redlatch_core::wire::reply::Reply;
 
 #[derive(Default)]
 pub struct FakeHost {

@@ -9,8 +9,8 @@ mod oracle;
 use host::FakeHost;
 use oracle::Oracle;
 use redlatch::Version;
-use redlatch::script::{Step, Vm};
-use redlatch::wire::reply::{Protocol, Reply};
+use redlatch_core::script::{Step, Vm};
+use redlatch_core::wire::reply::{Protocol, Reply};
 
 /// The scripts, by topic. In a file they are separated by lines of dashes.
 const CASES: &[(&str, &str)] = &[

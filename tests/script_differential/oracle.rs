@@ -5,7 +5,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use redlatch::wire::reply::Protocol;
+use redlatch_core::wire::reply::Protocol;
 
 pub struct Oracle {
     server: Child,

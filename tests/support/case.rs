@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use redlatch::wire::request::split_words;
+use redlatch_core::wire::request::split_words;
 
 use super::client::{self, Client, elements};
 use super::server::Server;

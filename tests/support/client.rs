@@ -4,9 +4,9 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-pub use redlatch::wire::client::{elements, encode};
+pub use redlatch_core::wire::client::{elements, encode};
 
-use redlatch::wire::client::value_len;
+use redlatch_core::wire::client::value_len;
 
 /// A connection to a server under test.
 pub struct Client {

@@ -1,0 +1,167 @@
+//! Sends the requests of a trace to a real server, at the pace of the trace, and compares its replies.
+
+// A driver: it talks to another server in real time.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
+use std::collections::BTreeMap;
+use std::net::ToSocketAddrs;
+use std::time::{Duration, Instant};
+
+use crate::diff::link::Link;
+use redlatch_core::wire::client::value_len;
+use redlatch_lab::control::commands::is_sim_command;
+use redlatch_lab::control::staging::summary;
+use redlatch_lab::trace::line::{Conn, Line, to_bytes};
+use redlatch_lab::trace::replay::read;
+
+/// What a real server answered otherwise.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    pub requests: u64,
+    /// Requests that only this server knows, or whose reply tells of the server and the moment.
+    pub not_comparable: u64,
+    pub differences: Vec<String>,
+}
+
+/// Replies of these tell of the server, its clients or the moment.
+const NOT_COMPARABLE: [&str; 22] = [
+    "acl",
+    "bgsave",
+    "client",
+    "command",
+    "config",
+    "debug",
+    "hello",
+    "info",
+    "lastsave",
+    "latency",
+    "memory",
+    "monitor",
+    "object",
+    "randomkey",
+    "role",
+    "shutdown",
+    "slowlog",
+    "spop",
+    "srandmember",
+    "hrandfield",
+    "zrandmember",
+    "time",
+];
+
+/// Whole numbers that differ by no more are equal: most are times to live, and a real clock is never on time.
+const TOLERANCE: i64 = 100;
+
+struct Client {
+    link: Link,
+    /// What the trace has that was not compared yet.
+    expected: Vec<u8>,
+    request: String,
+    line: usize,
+    comparable: bool,
+}
+
+/// Replays the text of a trace against `address`, `HOST:PORT`.
+pub fn replay(text: &str, address: &str) -> Result<Report, String> {
+    let addr = address
+        .to_socket_addrs()
+        .ok()
+        .and_then(|mut addrs| addrs.next())
+        .ok_or_else(|| format!("{address} is no address"))?;
+    let mut control = Link::open(addr)?;
+    match control.call(&["DBSIZE"]).as_deref() {
+        Some(b":0\r\n") => {}
+        Some(reply) if reply.starts_with(b":") => {
+            return Err(format!("{address} holds keys: they would be lost"));
+        }
+        Some(reply) => return Err(format!("{address} answers {}", String::from_utf8_lossy(reply).trim())),
+        None => return Err(format!("{address} does not answer")),
+    }
+    let mut report = Report::default();
+    let mut clients: BTreeMap<Conn, Client> = BTreeMap::new();
+    let mut began: Option<(Instant, u64)> = None;
+    for (number, _, line) in read(text) {
+        let line = line.map_err(|why| format!("line {number}: {why}"))?;
+        if let Line::Open { t, .. } | Line::Setup { t, .. } | Line::Req { t, .. } | Line::Close { t, .. } =
+            line
+        {
+            settle(&mut clients, &mut report);
+            let (start, first_us) = *began.get_or_insert((Instant::now(), t));
+            let due = start + Duration::from_micros(t.saturating_sub(first_us));
+            std::thread::sleep(due.saturating_duration_since(Instant::now()));
+        }
+        match line {
+            Line::Open { c, .. } => {
+                let link = Link::open(addr)?;
+                let client = Client {
+                    link,
+                    expected: Vec::new(),
+                    request: String::new(),
+                    line: number,
+                    comparable: true,
+                };
+                clients.insert(c, client);
+            }
+            Line::Close { c, .. } => {
+                clients.remove(&c);
+            }
+            Line::Setup { c, a, .. } | Line::Req { c, a, .. } => {
+                let words = a.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
+                let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+                let Some(client) = clients.get_mut(&c) else { continue };
+                let Some(name) = argv.first().filter(|name| !is_sim_command(name)) else {
+                    report.not_comparable += 1;
+                    client.comparable = false;
+                    continue;
+                };
+                let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+                client.comparable = !NOT_COMPARABLE.contains(&name.as_str());
+                report.not_comparable += !client.comparable as u64;
+                report.requests += 1;
+                client.request = summary(&argv);
+                client.line = number;
+                client.link.send(&redlatch_core::wire::client::encode(&argv));
+            }
+            Line::Out { c, b, .. } => {
+                if let Some(client) = clients.get_mut(&c) {
+                    client.expected.extend(to_bytes(&b)?);
+                }
+            }
+            _ => {}
+        }
+    }
+    settle(&mut clients, &mut report);
+    Ok(report)
+}
+
+/// Waits for what the trace has and compares it value by value.
+fn settle(clients: &mut BTreeMap<Conn, Client>, report: &mut Report) {
+    for (conn, client) in clients {
+        while let Some(len) = value_len(&client.expected) {
+            let expected: Vec<u8> = client.expected.drain(..len).collect();
+            let real = client.link.receive();
+            if client.comparable && !real.as_ref().is_some_and(|real| are_equal(&expected, real)) {
+                let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).escape_debug().to_string();
+                report.differences.push(format!(
+                    "line {}: {} of {conn}\n  here:   {}\n  server: {}",
+                    client.line,
+                    client.request,
+                    shown(&expected),
+                    real.as_deref().map_or("nothing".to_owned(), shown)
+                ));
+            }
+        }
+    }
+}
+
+fn are_equal(a: &[u8], b: &[u8]) -> bool {
+    let number = |bytes: &[u8]| {
+        let digits = bytes.strip_prefix(b":")?.strip_suffix(b"\r\n")?;
+        redlatch_core::num::parse_i64(digits)
+    };
+    a == b
+        || match (number(a), number(b)) {
+            (Some(a), Some(b)) => a > TOLERANCE && b > TOLERANCE && a.abs_diff(b) <= TOLERANCE as u64,
+            _ => false,
+        }
+}

@@ -1,0 +1,211 @@
+//! What a benchmark sends: requests as text with places for the key and the one who asks.
+
+use redlatch_core::script::sha1_hex;
+use redlatch_core::wire::client::encode;
+
+/// Requests that are sent again and again.
+#[derive(Debug)]
+pub struct Workload {
+    pub name: &'static str,
+    pub about: &'static str,
+    /// Sent once for each key before the measurement.
+    before: &'static [&'static str],
+    /// Sent in turn, all of them for one key before the next.
+    pub steps: &'static [&'static str],
+}
+
+/// Subscribers of one channel, and the time from a PUBLISH until each has its message.
+pub const WAKEUP: &str = "wakeup";
+
+/// What stands in the place of a name in braces. Scripts are called by their SHA-1.
+const SCRIPTS: &[(&str, &str)] = &[
+    ("acquire", include_str!("scripts/acquire.lua")),
+    ("release", include_str!("scripts/release.lua")),
+    ("renew", include_str!("scripts/renew.lua")),
+    ("fair_acquire", include_str!("scripts/fair_acquire.lua")),
+    ("fair_release", include_str!("scripts/fair_release.lua")),
+    ("read_acquire", include_str!("scripts/read_acquire.lua")),
+    ("read_release", include_str!("scripts/read_release.lua")),
+    ("write_acquire", include_str!("scripts/write_acquire.lua")),
+    ("write_release", include_str!("scripts/write_release.lua")),
+];
+
+const PREFIX: &str = "redlatch-bench";
+
+pub const WORKLOADS: &[Workload] = &[
+    Workload { name: "ping", about: "PING", before: &[], steps: &["PING"] },
+    Workload { name: "get", about: "GET of 16 bytes", before: &["SET {key} {value}"], steps: &["GET {key}"] },
+    Workload { name: "set", about: "SET of 16 bytes", before: &[], steps: &["SET {key} {value}"] },
+    Workload {
+        name: "hset",
+        about: "HSET of one field",
+        before: &[],
+        steps: &["HSET {key} {holder} {value}"],
+    },
+    Workload {
+        name: "acquire",
+        about: "a holder takes its lock once more",
+        before: &[],
+        steps: &["EVALSHA {acquire} 1 {key} 30000 {holder}"],
+    },
+    Workload {
+        name: "contend",
+        about: "asking for a lock that another holds",
+        before: &["HSET {key} {other} 1", "PEXPIRE {key} 3600000"],
+        steps: &["EVALSHA {acquire} 1 {key} 30000 {holder}"],
+    },
+    Workload {
+        name: "lock",
+        about: "a free lock is taken, then given back",
+        before: &[],
+        steps: &[
+            "EVALSHA {acquire} 1 {key} 30000 {holder}",
+            "EVALSHA {release} 2 {key} {key}:channel 30000 {holder}",
+        ],
+    },
+    Workload {
+        name: "renew",
+        about: "a watchdog makes a held lock last longer",
+        before: &["HSET {key} {holder} 1"],
+        steps: &["EVALSHA {renew} 1 {key} 30000 {holder}"],
+    },
+    Workload {
+        name: "fair",
+        about: "two take a fair lock in turn: one waits in its queue",
+        before: &[],
+        steps: &[
+            "EVALSHA {fair_acquire} 3 {key} {key}:queue {key}:due 30000 {holder} 5000 1000",
+            "EVALSHA {fair_acquire} 3 {key} {key}:queue {key}:due 30000 {other} 5000 1000",
+            "EVALSHA {fair_release} 3 {key} {key}:queue {key}:channel {holder}",
+            "EVALSHA {fair_acquire} 3 {key} {key}:queue {key}:due 30000 {other} 5000 1000",
+            "EVALSHA {fair_release} 3 {key} {key}:queue {key}:channel {other}",
+        ],
+    },
+    Workload {
+        name: "readwrite",
+        about: "two read under a lock, then one writes",
+        before: &[],
+        steps: &[
+            "EVALSHA {read_acquire} 2 {key} {key}:{holder} 30000 {holder}",
+            "EVALSHA {read_acquire} 2 {key} {key}:{other} 30000 {other}",
+            "EVALSHA {read_release} 3 {key} {key}:channel {key}:{holder} {holder}",
+            "EVALSHA {read_release} 3 {key} {key}:channel {key}:{other} {other}",
+            "EVALSHA {write_acquire} 1 {key} 30000 {holder}",
+            "EVALSHA {write_release} 2 {key} {key}:channel 30000 {holder}",
+        ],
+    },
+    Workload {
+        name: WAKEUP,
+        about: "from a PUBLISH until a subscriber has the message",
+        before: &[],
+        steps: &["PUBLISH {channel} free"],
+    },
+];
+
+/// The names of the workloads.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    WORKLOADS.iter().map(|workload| workload.name)
+}
+
+/// The text of one of the scripts.
+pub fn script(name: &str) -> Option<&'static str> {
+    SCRIPTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The requests that make a server know all scripts.
+pub fn load_scripts() -> impl Iterator<Item = Vec<u8>> {
+    SCRIPTS.iter().map(|(_, text)| encode(&["SCRIPT", "LOAD", text]))
+}
+
+/// The requests that subscribe to the channel of [`WAKEUP`], and publish on it.
+pub fn subscribe() -> Vec<u8> {
+    request("SUBSCRIBE {channel}", 0)
+}
+
+impl Workload {
+    /// The requests that prepare a key.
+    pub fn before(&self, key: usize) -> impl Iterator<Item = Vec<u8>> {
+        self.before.iter().map(move |text| request(text, key))
+    }
+
+    /// What one connection sends in turn: batches of `pipeline` requests each, over keys from `first_key` on.
+    pub fn batches(&self, first_key: usize, pipeline: usize) -> Vec<Vec<u8>> {
+        let steps = self.steps.len();
+        let batches = (1..=steps).find(|count| (count * pipeline).is_multiple_of(steps)).unwrap_or(steps);
+        let requests: Vec<Vec<u8>> = (0..batches * pipeline)
+            .map(|at| request(self.steps[at % steps], first_key + at / steps))
+            .collect();
+        requests.chunks(pipeline).map(<[_]>::concat).collect()
+    }
+}
+
+/// The request that removes what the workloads leave behind at a key.
+pub fn clean(key: usize) -> Vec<u8> {
+    request("DEL {key} {key}:queue {key}:due {key}:{holder}:1 {key}:{other}:1", key)
+}
+
+/// A line of words as a request, with the places in braces filled in.
+pub fn request(text: &str, key: usize) -> Vec<u8> {
+    let words: Vec<String> = text
+        .split(' ')
+        .map(|word| {
+            let mut word = word
+                .replace("{key}", &format!("{PREFIX}:{key}"))
+                .replace("{channel}", &format!("{PREFIX}:channel"))
+                .replace("{value}", "0123456789abcdef")
+                .replace("{holder}", &format!("2f4c3a0c-5c1e-4f0e-9a37-0b1df2f7a9d1:{key}"))
+                .replace("{other}", &format!("91d40b58-1a7e-4c3b-8a66-7c1f20c5e0ab:{key}"));
+            if let Some(script) = word.strip_prefix('{').and_then(|name| script(name.strip_suffix('}')?)) {
+                word = String::from_utf8_lossy(&sha1_hex(script.as_bytes())).into_owned();
+            }
+            word
+        })
+        .collect();
+    encode(&words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use redlatch_lab::sim::{Sim, SimOptions};
+
+    /// Every script does its work: no step answers with an error, and nothing stays behind.
+    #[test]
+    fn workloads_run_clean() {
+        for workload in WORKLOADS {
+            for pipeline in [1, 16] {
+                let mut sim = Sim::new(SimOptions::default());
+                let client = sim.connect(0);
+                load_scripts().for_each(|request| sim.send_bytes(client, &request));
+                workload.before(0).for_each(|request| sim.send_bytes(client, &request));
+                for batch in workload.batches(0, pipeline).iter().cycle().take(60) {
+                    sim.send_bytes(client, batch);
+                }
+                let replies = String::from_utf8(sim.received(client)).unwrap();
+                assert!(!replies.contains("\r\n-"), "{}: {replies}", workload.name);
+                (0..16).for_each(|key| sim.send_bytes(client, &clean(key)));
+                sim.received(client);
+                assert_eq!(sim.call(client, &["DBSIZE"]), b":0\r\n", "{} x {pipeline}", workload.name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_fair_lock_goes_to_the_one_who_waits() {
+        let mut sim = Sim::new(SimOptions::default());
+        let client = sim.connect(0);
+        load_scripts().for_each(|request| sim.send_bytes(client, &request));
+        sim.received(client);
+        let fair = WORKLOADS.iter().find(|workload| workload.name == "fair").unwrap();
+        sim.send_bytes(client, &fair.batches(0, 5)[0]);
+        assert_eq!(sim.received(client), b"$-1\r\n:30000\r\n:1\r\n$-1\r\n:1\r\n");
+    }
+
+    #[test]
+    fn batches_go_on_where_the_last_one_ended() {
+        let pairs = WORKLOADS.iter().find(|workload| workload.name == "lock").unwrap();
+        assert_eq!(pairs.batches(0, 1).len(), 2);
+        assert_eq!(pairs.batches(0, 16).len(), 1);
+        assert_eq!(pairs.batches(0, 3).len(), 2);
+    }
+}

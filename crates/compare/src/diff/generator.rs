@@ -1,0 +1,229 @@
+//! Random rounds of commands.
+
+use redlatch_core::commands::command::{Command, key_positions};
+use redlatch_core::commands::table;
+use redlatch_core::version::Version;
+
+use super::exclusions::{self, Compare};
+use super::grammar;
+use super::pools::{self, Pools};
+use super::shapes::{self, FOREIGN, Family, RUN, RUN_PROTECTED};
+use super::step::Step;
+
+/// The connections that send commands; one more only listens.
+const SENDERS: usize = 3;
+const LISTENER: usize = SENDERS;
+
+/// A command that can be sent.
+#[derive(Clone, Copy)]
+struct Entry {
+    row: &'static Command,
+    form: Option<&'static str>,
+}
+
+/// One step in a hundred times this takes its 45 ms.
+const TIMED: usize = 40;
+
+/// Makes rounds for one family.
+pub struct Generator {
+    family: &'static Family,
+    version: Version,
+    pools: Pools,
+    own: Vec<Entry>,
+    foreign: Vec<Entry>,
+    /// Whether this round has SORT; the others have numbers beyond a double. Redis leaves `ERANGE` behind after such a
+    /// number, and SORT takes it for its own.
+    sorts: bool,
+}
+
+impl Generator {
+    pub fn new(family: &'static Family, version: Version, seed: u64) -> Generator {
+        let rows = || {
+            table::all(version).flat_map(move |row| {
+                let subs = row.subcommands.iter().filter(move |sub| sub.exists_in(version));
+                std::iter::once(row)
+                    .filter(|row| row.subcommands.is_empty() || row.name == "command")
+                    .chain(subs)
+            })
+        };
+        let entries = || {
+            rows()
+                .filter(|row| !exclusions::is_excluded(row.name))
+                .map(|row| Entry { row, form: shapes::find(row.name) })
+        };
+        let of_groups = entries().filter(|entry| family.groups.contains(&entry.row.group));
+        let named = |name: &&str| entries().find(|entry| entry.row.name == *name);
+        let mut pools = Pools::new(seed);
+        pools.home = family.keys;
+        pools.grows_scripts = family.name == shapes::RANDOM_LUA;
+        Generator {
+            family,
+            version,
+            pools,
+            own: of_groups.chain(family.also.iter().filter_map(named)).collect(),
+            foreign: FOREIGN.iter().filter_map(named).collect(),
+            sorts: false,
+        }
+    }
+
+    /// About `len` steps that begin on empty databases with fresh connections.
+    pub fn round(&mut self, len: usize, resp3: bool) -> Vec<Step> {
+        self.sorts = self.pools.once_in(2);
+        let mut steps = self.preamble(resp3);
+        // Some rounds change the connection with every step, others stay for a while.
+        let stay = [1, 8, 8, 30, 30, 30, 100, 100][self.pools.rng.below(8)];
+        let mut client = 0;
+        while steps.len() < len {
+            if self.pools.once_in(stay) {
+                client = self.pools.rng.below(SENDERS).min(self.pools.rng.below(SENDERS));
+            }
+            match self.pools.rng.below(100) {
+                0 if self.pools.once_in(TIMED) => steps.extend(self.timed(client)),
+                1..=3 => steps.extend(self.transaction(client)),
+                _ => {
+                    let (argv, compare) = self.command(false);
+                    steps.push(Step::new(client, argv, compare));
+                }
+            }
+        }
+        steps
+    }
+
+    fn preamble(&mut self, resp3: bool) -> Vec<Step> {
+        let mut steps = Vec::new();
+        let mut say = |client: usize, words: &str, compare| {
+            let argv = words.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+            steps.push(Step::new(client, argv, compare));
+        };
+        if resp3 {
+            (0..=LISTENER).for_each(|client| say(client, "HELLO 3", Compare::Kind));
+        }
+        if self.pools.once_in(2) {
+            say(0, "CONFIG SET notify-keyspace-events KEA", Compare::Exactly);
+            say(LISTENER, "PSUBSCRIBE __key*__:*", Compare::Exactly);
+            // In RESP3 the events of a client's own commands come among its replies; before 7.2 even within them.
+            if resp3 && self.version >= Version::V7_2 && self.pools.once_in(3) {
+                say(0, "PSUBSCRIBE __key*__:*", Compare::Exactly);
+            }
+        }
+        for param in [
+            "hash-max-listpack-entries",
+            "list-max-listpack-size",
+            "zset-max-listpack-entries",
+            "set-max-intset-entries",
+        ] {
+            if self.pools.once_in(4) {
+                say(0, &format!("CONFIG SET {param} 2"), Compare::Exactly);
+            }
+        }
+        steps
+    }
+
+    /// A random command of this round.
+    fn command(&mut self, in_script: bool) -> (Vec<Vec<u8>>, Compare) {
+        loop {
+            let (argv, compare) = self.any_command(in_script);
+            let is_sort = [&b"sort"[..], b"sort_ro"].iter().any(|name| argv[0].eq_ignore_ascii_case(name));
+            let overflows = || argv.iter().any(|word| pools::OVERFLOWS.contains(&word.as_slice()));
+            let fits = if self.sorts { !overflows() } else { !is_sort };
+            if fits {
+                return (argv, compare);
+            }
+        }
+    }
+
+    /// A random command: the family's own or a foreign one, malformed now and then.
+    fn any_command(&mut self, in_script: bool) -> (Vec<Vec<u8>>, Compare) {
+        let foreign = self.pools.once_in(self.family.foreign) || in_script;
+        let entries = if foreign { &self.foreign } else { &self.own };
+        let entry = entries[self.pools.rng.below(entries.len())];
+        let mut argv: Vec<Vec<u8>> =
+            entry.row.name.split('|').map(|word| self.pools.keyword(&word.to_ascii_uppercase())).collect();
+        let name_len = argv.len();
+        match entry.form {
+            Some(form) => argv.extend(grammar::expand(form, &mut self.pools)),
+            None => self.fill(entry.row, &mut argv),
+        }
+        if argv.iter().any(|word| word == RUN.as_bytes() || word == RUN_PROTECTED.as_bytes()) && !in_script {
+            argv.truncate(2);
+            argv.push(b"0".to_vec());
+            argv.extend(self.scripted());
+        } else if self.pools.once_in(10) && !entry.form.is_some_and(|form| form.starts_with('=')) {
+            self.spoil(&mut argv, name_len);
+        }
+        (argv, exclusions::compare_of(entry.row.name))
+    }
+
+    /// A command for a script to run: one whose reply is the same everywhere.
+    fn scripted(&mut self) -> Vec<Vec<u8>> {
+        loop {
+            let (argv, compare) = self.command(true);
+            if compare == Compare::Exactly {
+                return argv;
+            }
+        }
+    }
+
+    /// Arguments for a row without a form: as many as its arity asks, keys where it says.
+    fn fill(&mut self, row: &Command, argv: &mut Vec<Vec<u8>>) {
+        let least = row.arity.unsigned_abs() as usize;
+        let more = if row.arity < 0 { self.pools.rng.below(3) } else { 0 };
+        while argv.len() < least + more {
+            argv.push(self.pools.any().into());
+        }
+        let words: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
+        for at in key_positions(row.keys, &words).unwrap_or_default() {
+            argv[at] = self.pools.word("key");
+        }
+    }
+
+    /// Takes an argument away, adds one or puts an odd one in the place of another.
+    fn spoil(&mut self, argv: &mut Vec<Vec<u8>>, name_len: usize) {
+        let args = argv.len() - name_len;
+        let at = name_len + self.pools.rng.below(args.max(1));
+        match self.pools.rng.below(4) {
+            0 if args > 0 => drop(argv.pop()),
+            1 if args > 0 => drop(argv.remove(at)),
+            2 if args > 0 => argv[at] = self.pools.any().into(),
+            _ => argv.push(self.pools.any().into()),
+        }
+    }
+
+    fn transaction(&mut self, client: usize) -> Vec<Step> {
+        let words = |text: &str| vec![text.as_bytes().to_vec()];
+        let mut steps = vec![Step::new(client, words("MULTI"), Compare::Exactly)];
+        for _ in 0..self.pools.rng.below(4) {
+            let (argv, compare) = self.command(false);
+            steps.push(Step::new(client, argv, compare));
+            if self.pools.once_in(4) {
+                let (argv, compare) = self.command(false);
+                steps.push(Step::new((client + 1) % SENDERS, argv, compare));
+            }
+        }
+        let end = if self.pools.once_in(6) { "DISCARD" } else { "EXEC" };
+        steps.push(Step::new(client, words(end), Compare::Exactly));
+        steps
+    }
+
+    /// Something that ends by itself within 20 ms: a key, or the patience of a blocked client.
+    fn timed(&mut self, client: usize) -> Vec<Step> {
+        let key = self.pools.word("key");
+        let argv = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect();
+        let (argv, settles): (Vec<Vec<u8>>, bool) = match self.pools.rng.below(4) {
+            0 => (argv(&[b"PEXPIRE", &key, b"20"]), true),
+            1 => (argv(&[b"SET", &key, b"v", b"PX", b"20"]), true),
+            2 => (argv(&[b"BLPOP", &key, b"nokey", b"0.02"]), false),
+            _ => (argv(&[b"BLMOVE", &key, b"l2", b"LEFT", b"RIGHT", b"0.02"]), false),
+        };
+        let mut first = Step::new(client, argv, Compare::Exactly);
+        first.wait_ms = 45;
+        first.stands_alone = true;
+        // Redis emits `expired` when it comes across the key, so something has to.
+        let look = Step::new(client, vec![b"EXISTS".to_vec(), key.clone()], Compare::Exactly);
+        if settles {
+            first.then = Some(Box::new(look));
+        }
+        // Queued, it would begin to count when EXEC comes.
+        vec![Step::new(client, vec![b"DISCARD".to_vec()], Compare::Exactly), first]
+    }
+}

@@ -1,0 +1,89 @@
+//! Connections to the two servers.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use redlatch_core::wire::client::{encode, value_len};
+
+/// How long a server may take for an answer that it has to give at once.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// One connection.
+pub struct Link {
+    stream: TcpStream,
+    pub received: Vec<u8>,
+    pub closed: bool,
+}
+
+impl Link {
+    pub fn open(addr: SocketAddr) -> Result<Link, String> {
+        let open = || {
+            let stream = TcpStream::connect_timeout(&addr, PATIENCE)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_write_timeout(Some(PATIENCE))?;
+            Ok(stream)
+        };
+        let stream = open().map_err(|error: std::io::Error| format!("cannot connect to {addr}: {error}"))?;
+        Ok(Link { stream, received: Vec::new(), closed: false })
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        // A server that has closed the connection is told by what does not come back.
+        if self.stream.write_all(bytes).is_err() {
+            self.closed = true;
+        }
+    }
+
+    /// Takes in what comes next. False: nothing came in time, or never will.
+    fn read(&mut self) -> bool {
+        let mut chunk = [0; 16384];
+        loop {
+            match self.stream.read(&mut chunk) {
+                Ok(len) => {
+                    self.received.extend_from_slice(&chunk[..len]);
+                    self.closed = len == 0;
+                    return len > 0;
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) => {
+                    self.closed |= error.kind() != ErrorKind::WouldBlock;
+                    return false;
+                }
+            }
+        }
+    }
+
+    /// The next value, waited for; `None` if the server has ended the connection or takes too long.
+    pub fn receive(&mut self) -> Option<Vec<u8>> {
+        loop {
+            if let Some(len) = value_len(&self.received) {
+                return Some(self.received.drain(..len).collect());
+            }
+            if self.closed || !self.read() {
+                return None;
+            }
+        }
+    }
+
+    pub fn call(&mut self, argv: &[impl AsRef<[u8]>]) -> Option<Vec<u8>> {
+        self.send(&encode(argv));
+        self.receive()
+    }
+}
+
+/// Takes in what has arrived on any of the connections.
+pub fn take_in<'a>(links: impl Iterator<Item = &'a mut Link>) {
+    let mut open: Vec<&mut Link> = links.filter(|link| !link.closed).collect();
+    while !open.is_empty() {
+        let mut fds: Vec<PollFd> = open.iter().map(|link| PollFd::new(&link.stream, PollFlags::IN)).collect();
+        // An interrupted poll has found nothing, and is followed by another look.
+        let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        let mut ready = fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
+        // There may be more on those that had something.
+        open.retain_mut(|link| ready.next() == Some(true) && link.read());
+    }
+}

@@ -1,0 +1,276 @@
+//! Small pools of words, so that commands meet at the same keys, fields and members, and the odd ones that parsers
+//! stumble over.
+
+use redlatch_core::rng::Rng;
+
+/// Random words by the name of their pool.
+pub struct Pools {
+    pub rng: Rng,
+    /// The keys that the family at work fills: any command may use any key, but most use those.
+    pub home: &'static [&'static str],
+    /// Whether scripts are random, rather than some of a few.
+    pub grows_scripts: bool,
+}
+
+/// Every key there is. The first letters only say which values each mostly has.
+pub const KEYS: &[&str] = &["s1", "s2", "h1", "h2", "l1", "l2", "e1", "e2", "z1", "z2", "k1", "k2"];
+
+/// A field, member or value that no compact encoding takes.
+const LONG: &str = "a-value-that-is-longer-than-the-sixty-four-bytes-that-a-listpack-takes";
+const EMBSTR_44: &str = "exactly-forty-four-bytes-that-stay-embedded!";
+const RAW_45: &str = "exactly-forty-five-bytes-that-are-a-raw-text!";
+
+const SMALL: &[&str] = &["0", "1", "2", "3", "5", "10", "-1", "-2", "-3", "100"];
+
+/// Numbers at limits, and what is almost a number.
+const ODD: &[&str] = &[
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9223372036854775808",
+    "-9223372036854775809",
+    "18446744073709551615",
+    "2147483648",
+    "-2147483649",
+    "",
+    " 1",
+    "1 ",
+    "+1",
+    "01",
+    "-0",
+    "1.5",
+    "0x10",
+    "1e3",
+    "abc",
+    "nan",
+    "inf",
+    "1e400",
+    "a\0b",
+];
+
+const FLOATS: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "1.5",
+    "-2.25",
+    "0.1",
+    "0.2",
+    "3.0",
+    "10",
+    "1e3",
+    "5e-1",
+    "-0.0",
+    "+1.5",
+    "1e17",
+    "1e-7",
+    "1e20",
+    "3.141592653589793",
+    "100000000000000000000",
+    "9007199254740993",
+];
+
+const ODD_FLOATS: &[&str] = &[
+    "inf",
+    "+inf",
+    "-inf",
+    "Infinity",
+    "nan",
+    "-nan",
+    "1e400",
+    "-1e400",
+    "1e-400",
+    "1e308",
+    "0x1p3",
+    "0x10",
+    " 1.5",
+    "1.5 ",
+    "1.5abc",
+    "",
+    ".",
+    "1.",
+    ".5",
+    "1e",
+    "--1",
+    "1,5",
+    "9223372036854775807",
+    "1e4000",
+];
+
+/// Those of them that no double can hold.
+pub const OVERFLOWS: &[&[u8]] = &[b"1e400", b"-1e400", b"1e-400", b"1e4000"];
+
+/// Lifetimes are far away or over at once: nothing may expire while commands run.
+const SECONDS: &[&str] = &["1000", "20000", "300000", "1000"];
+const MS: &[&str] = &["1000000", "20000999", "300000500", "1000000"];
+const AT: &[&str] = &["4102444800", "33177117420"];
+const AT_MS: &[&str] = &["4102444800000", "33177117420000"];
+const ODD_TIMES: &[&str] = &[
+    "0",
+    "-1",
+    "-1000",
+    "9223372036854775807",
+    "-9223372036854775808",
+    "9223372036854775",
+    "9223372036854776",
+    "",
+    " 1000",
+    "abc",
+    "1000.5",
+    "1e9",
+    "0x1000",
+    "9223372036854775808",
+];
+
+impl Pools {
+    pub fn new(seed: u64) -> Pools {
+        Pools { rng: Rng::new(seed), home: KEYS, grows_scripts: false }
+    }
+
+    /// True once in `times`.
+    pub fn once_in(&mut self, times: usize) -> bool {
+        self.rng.below(times) == 0
+    }
+
+    pub fn pick<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.rng.below(words.len())]
+    }
+
+    /// A word of the pool that `name` names, or a keyword in a case of its own.
+    pub fn word(&mut self, name: &str) -> Vec<u8> {
+        let text = match name {
+            "key" => return self.key(),
+            "lexkey" => "x1",
+            "value" => return self.value(),
+            "long" => LONG,
+            "any" => self.any(),
+            "field" | "member" | "element" => self.item(),
+            "int" => self.mostly(SMALL, ODD),
+            "count" => self.mostly(&["0", "1", "2", "3", "10"], ODD),
+            "float" => self.mostly(FLOATS, ODD_FLOATS),
+            "seconds" => self.mostly(SECONDS, ODD_TIMES),
+            "ms" => self.mostly(MS, ODD_TIMES),
+            "at" => self.mostly(AT, ODD_TIMES),
+            "past" => self.pick(&["1", "1000000000"]),
+            "atms" => self.mostly(AT_MS, ODD_TIMES),
+            "timeout" => {
+                self.mostly(&["0", "0.0", "1000"], &["-1", "abc", "", "inf", "nan", "1e400", "-0.0", " 1"])
+            }
+            "pattern" => self.pick(&[
+                "*", "k*", "?1", "[a-h]?", "[^k]*", "*1", "\\k1", "[", "", "h[1-", "c*", "[]", "a*b",
+            ]),
+            "bound" => self.mostly(
+                &["-inf", "+inf", "(1", "1", "(2.5", "10", "(-inf", "0"],
+                &["(", "abc", "", "nan", "((1", "( 1", "(nan"],
+            ),
+            "lex" => {
+                self.mostly(&["-", "+", "[a", "(a", "[b", "(field", "[", "("], &["a", "", "-1", "+a", "(\0"])
+            }
+            "channel" => self.pick(&["c1", "c2", "chan", "", "c\0", "__keyspace@0__:k1"]),
+            "channels" => self.pick(&["c*", "c?", "*", "[c]1", "chan", "__keyevent@*__:*", ""]),
+            "db" => self.mostly(&["0", "1", "0", "1"], &["-1", "16", "15", "abc", "", "99999999999", "1 "]),
+            "user" => self.pick(&["default", "nobody", ""]),
+            "name" => self.pick(&["me", "a b", "", "x-1", "\u{e9}"]),
+            "param" => self.pick(&[
+                "maxmemory-policy",
+                "hash-max-*",
+                "list-max-listpack-size",
+                "notify-keyspace-events",
+                "MAXMEMORY-POLICY",
+                "no-such-parameter",
+                "zset-max-listpack-[ev]*",
+                "",
+            ]),
+            "command" => self.pick(&[
+                "get",
+                "SET",
+                "hset",
+                "del",
+                "mset",
+                "eval",
+                "nosuch",
+                "config|get",
+                "lcs",
+                "expire",
+                "",
+            ]),
+            "lua" if self.grows_scripts => return super::lua::script(self),
+            "lua" => self.pick(super::shapes::LUA),
+            keyword => return self.keyword(keyword),
+        };
+        text.as_bytes().to_vec()
+    }
+
+    /// A word that fits nowhere in particular. No small number is among them: as a time it would end too soon.
+    pub fn any(&mut self) -> &'static str {
+        match self.rng.below(4) {
+            0 => self.pick(ODD),
+            1 => self.pick(ODD_FLOATS),
+            _ => self.pick(&[
+                "NX",
+                "XX",
+                "GT",
+                "COUNT",
+                "k1",
+                "GET",
+                "LIMIT",
+                "*",
+                "-1",
+                "0",
+                "nokey",
+                "WITHSCORES",
+            ]),
+        }
+    }
+
+    fn key(&mut self) -> Vec<u8> {
+        let text = match self.rng.below(40) {
+            0 => "",
+            1 => "nokey",
+            2 => return b"\x00\xff".to_vec(),
+            3..=12 => self.pick(KEYS),
+            _ => self.pick(self.home),
+        };
+        text.as_bytes().to_vec()
+    }
+
+    fn value(&mut self) -> Vec<u8> {
+        let text = match self.rng.below(12) {
+            0 => self.pick(ODD),
+            1 => self.pick(&[LONG, EMBSTR_44, RAW_45]),
+            2 => return b"\x00\xff\r\n$".to_vec(),
+            3 | 4 => self.pick(FLOATS),
+            5 | 6 => self.pick(SMALL),
+            7 => self.pick(ODD_FLOATS),
+            _ => self.item(),
+        };
+        text.as_bytes().to_vec()
+    }
+
+    fn item(&mut self) -> &'static str {
+        match self.rng.below(30) {
+            0 => LONG,
+            1 => "",
+            2..=6 => self.pick(SMALL),
+            7 => self.pick(ODD),
+            _ => self.pick(&["a", "b", "c", "d", "e", "field", "hello", "B", "aa", "ab"]),
+        }
+    }
+
+    fn mostly<'a>(&mut self, usual: &[&'a str], odd: &[&'a str]) -> &'a str {
+        if self.once_in(6) { self.pick(odd) } else { self.pick(usual) }
+    }
+
+    pub fn keyword(&mut self, word: &str) -> Vec<u8> {
+        let mut word = word.as_bytes().to_vec();
+        match self.rng.below(6) {
+            0 => word.make_ascii_lowercase(),
+            1 => word.iter_mut().for_each(|byte| {
+                if self.rng.below(2) == 0 {
+                    byte.make_ascii_lowercase();
+                }
+            }),
+            _ => {}
+        }
+        word
+    }
+}

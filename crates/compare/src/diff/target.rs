@@ -1,0 +1,100 @@
+//! The two servers: how they are reached, what they are, and the one of our own.
+
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::process::{Child, Command, Stdio};
+
+use super::link::Link;
+use redlatch_core::version::Version;
+
+/// A server under comparison.
+pub struct Target {
+    pub addr: SocketAddr,
+    /// The process, if it is our own; it ends with this value.
+    child: Option<Child>,
+    version: Version,
+}
+
+impl Target {
+    /// A server that runs already. Its databases have to be empty, because they will be flushed.
+    pub fn at(address: &str) -> Result<Target, String> {
+        let addr = address
+            .to_socket_addrs()
+            .ok()
+            .and_then(|mut addrs| addrs.next())
+            .ok_or_else(|| format!("'{address}' is not HOST:PORT"))?;
+        let mut link = Link::open(addr)?;
+        let silent = || format!("{address} does not answer as a Redis server");
+        let info = link.call(&["INFO"]).ok_or_else(silent)?;
+        let info = String::from_utf8_lossy(&info);
+        if let Some(error) = info.strip_prefix('-') {
+            return Err(format!("{address} refuses: {}", error.trim_end()));
+        }
+        let full = info.lines().find_map(|line| line.strip_prefix("redis_version:")).ok_or_else(silent)?;
+        if let Some(keys) = info.lines().find(|line| line.starts_with("db") && line.contains(":keys=")) {
+            return Err(format!(
+                "{address} holds keys ({keys}): its databases would be flushed, so give an empty server"
+            ));
+        }
+        let line = full.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
+        let version =
+            line.parse().map_err(|_| format!("{address} is Redis {full}; 7.0, 7.2 or 7.4 is needed"))?;
+        Ok(Target { addr, child: None, version })
+    }
+
+    /// A server of our own, on a free port.
+    pub fn spawn(version: Version, stderr: Stdio) -> Result<Target, String> {
+        let cannot = |error: std::io::Error| format!("cannot start a server of our own: {error}");
+        let mut child = Command::new(std::env::current_exe().map_err(cannot)?)
+            .args([super::SUBJECT, "--port", "0", "--redis-version", &version.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(stderr)
+            .spawn()
+            .map_err(cannot)?;
+        let stdout = child.stdout.take().ok_or("a server of our own has no output")?;
+        let mut addr = None;
+        for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+            addr =
+                addr.or_else(|| line.strip_prefix("Redlatch listens on ").and_then(|text| text.parse().ok()));
+            if line.contains("Ready to accept connections") {
+                break;
+            }
+        }
+        match addr {
+            Some(addr) => Ok(Target { addr, child: Some(child), version }),
+            None => {
+                stop(&mut child);
+                Err("a server of our own did not become ready".to_owned())
+            }
+        }
+    }
+
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    /// Starts a server of our own again after it died or hung. False: it is not ours.
+    pub fn restart(&mut self) -> Result<bool, String> {
+        if self.child.is_none() {
+            return Ok(false);
+        }
+        // What a crash had to say has been said by the first one.
+        *self = Target::spawn(self.version, Stdio::null())?;
+        Ok(true)
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            stop(child);
+        }
+    }
+}
+
+fn stop(child: &mut Child) {
+    // It may have ended by itself.
+    let _ = child.kill();
+    let _ = child.wait();
+}

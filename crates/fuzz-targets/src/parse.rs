@@ -1,0 +1,56 @@
+//! What reads bytes of clients.
+
+use redlatch_core::glob;
+use redlatch_core::wire::{RequestLimits, RequestParser};
+
+/// A stream of requests is read alike, whole or byte by byte, and no request is longer than what is there.
+pub fn request(bytes: &[u8]) {
+    for authenticated in [false, true] {
+        let limits = RequestLimits { max_bulk_len: 1 << 20, authenticated };
+        let whole = read(bytes, limits, bytes.len());
+        let split = read(bytes, limits, 1);
+        assert_eq!(whole, split);
+    }
+}
+
+/// The requests of a stream that comes in pieces, and the error that ended it.
+fn read(bytes: &[u8], limits: RequestLimits, piece: usize) -> (Vec<Vec<Vec<u8>>>, Option<String>) {
+    let mut parser = RequestParser::default();
+    let mut requests = Vec::new();
+    let (mut start, mut end) = (0, 0);
+    while end < bytes.len() {
+        end = (end + piece.max(1)).min(bytes.len());
+        loop {
+            match parser.parse(&bytes[start..end], limits) {
+                Ok(None) => break,
+                Ok(Some(len)) => {
+                    assert!(len > 0 && start + len <= end, "{len} bytes of {}", end - start);
+                    let args = parser.args(&bytes[start..end]);
+                    requests.push(args.iter().map(|arg| arg.to_vec()).collect());
+                    start += len;
+                }
+                Err(error) => return (requests, Some(error.0)),
+            }
+        }
+    }
+    (requests, None)
+}
+
+/// A text matches itself with its special characters quoted, whatever the pattern before the first line break says about it.
+pub fn glob(bytes: &[u8]) {
+    let at = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
+    let (pattern, text) = (&bytes[..at], bytes.get(at + 1..).unwrap_or_default());
+    let exact = glob::matches(pattern, text, false);
+    let folded = glob::matches(pattern, text, true);
+    if !glob::is_pattern(pattern) {
+        assert_eq!(exact, pattern == text);
+        assert_eq!(folded, pattern.eq_ignore_ascii_case(text));
+    }
+    // In Redis nothing but the empty pattern matches the empty text.
+    if text.is_empty() {
+        return assert_eq!(exact, pattern.is_empty());
+    }
+    let quoted: Vec<u8> = text.iter().flat_map(|&byte| [b'\\', byte]).collect();
+    assert!(glob::matches(&quoted, text, false) && glob::matches(b"*", text, false));
+    assert!(glob::matches(&[b"*", &quoted[..], b"*"].concat(), text, false));
+}

@@ -1,0 +1,263 @@
+//! Whole servers: random commands, and schedules on a lock.
+
+use arbitrary::Unstructured;
+
+use redlatch_core::store::Timer;
+use redlatch_core::store::{Store, Value};
+use redlatch_core::version::Version;
+use redlatch_core::wire::client::value_len;
+use redlatch_lab::sim::{Sim, SimOptions};
+use redlatch_locks::fuzz::runner_for;
+use redlatch_locks::fuzz::schedule::Step;
+use redlatch_locks::locks::invariant::Rules;
+use redlatch_locks::locks::kit::Kit;
+use redlatch_locks::locks::model::Wanted;
+
+/// Words that commands can do something with.
+const WORDS: &[&str] = &[
+    "k1",
+    "k2",
+    "k3",
+    "h",
+    "l",
+    "s",
+    "z",
+    "0",
+    "1",
+    "-1",
+    "2",
+    "10",
+    "100",
+    "3.5",
+    "-inf",
+    "nan",
+    "(1",
+    "[a",
+    "+",
+    "-",
+    "a",
+    "b",
+    "*",
+    "a*",
+    "NX",
+    "XX",
+    "GT",
+    "LT",
+    "EX",
+    "PX",
+    "KEEPTTL",
+    "GET",
+    "LEFT",
+    "RIGHT",
+    "LIMIT",
+    "WITHSCORES",
+    "COUNT",
+    "MATCH",
+    "BY",
+    "STORE",
+    "REV",
+    "FIELDS",
+    "ON",
+    "OFF",
+    "SET",
+    "LIST",
+    "NODE",
+    "9223372036854775807",
+    "",
+    "WEIGHTS",
+    "AGGREGATE",
+    "SUM",
+    "ID",
+    "return redis.call('incr', KEYS[1])",
+    "return {1, 2, {ok = 'x'}, false}",
+    "DB",
+    "REPLACE",
+    "ASYNC",
+    "SYNC",
+    "100000",
+    "KEYS",
+];
+
+/// Requests that go well together: `k` is one of a few keys, `n` a number, `f` a field or a member.
+const FORMS: &[&str] = &[
+    "SET k f PX n",
+    "SET k n",
+    "PEXPIRE k n",
+    "EXPIRE k n",
+    "PERSIST k",
+    "DEL k",
+    "UNLINK k k",
+    "RENAME k k",
+    "COPY k k REPLACE",
+    "MOVE k 1",
+    "GETEX k PX n",
+    "GETDEL k",
+    "INCRBY k n",
+    "APPEND k f",
+    "HSET k f n f n",
+    "HDEL k f",
+    "HPEXPIRE k n FIELDS 1 f",
+    "HPERSIST k FIELDS 1 f",
+    "RPUSH k f f",
+    "LPOP k n",
+    "LMOVE k k LEFT RIGHT",
+    "BLPOP k k 1",
+    "ZADD k n f n f",
+    "ZREM k f",
+    "ZPOPMIN k n",
+    "BZPOPMAX k 1",
+    "SADD k f f",
+    "SREM k f",
+    "SINTERSTORE k k k",
+    "ZUNIONSTORE k 2 k k",
+    "SORT k STORE k",
+    "SELECT 1",
+    "SELECT 0",
+    "SWAPDB 0 1",
+    "FLUSHDB",
+    "MULTI",
+    "EXEC",
+    "WATCH k",
+    "SUBSCRIBE f",
+    "PUBLISH f n",
+    "CLIENT PAUSE n",
+    "DEBUG SET-ACTIVE-EXPIRE 0",
+    "SIM.CLOCK JUMP n",
+    "SIM.KEY TTL k n",
+    "SIM.RUN SNAPSHOT f",
+    "SIM.RUN RESTORE f",
+    "SIM.NODE PAUSE 0",
+    "SIM.NODE RESUME 0",
+];
+
+/// Any sequence of commands of three clients, time going on in between: no panic, every reply well-formed, the same twice, and databases
+/// and timers agree.
+pub fn commands(bytes: &[u8]) {
+    assert_eq!(run_commands(bytes), run_commands(bytes));
+}
+
+fn run_commands(bytes: &[u8]) -> String {
+    let mut input = Unstructured::new(bytes);
+    let version = Version::ALL[input.int_in_range(0..=Version::ALL.len() - 1).unwrap_or(0)];
+    let mut sim = Sim::new(SimOptions { version, ..SimOptions::default() });
+    let names = names(version);
+    let clients = [sim.connect(0), sim.connect(0), sim.connect(0)];
+    // CLIENT REPLY, and AUTH that fails, leave holes in the reply of a transaction, as in Redis.
+    let mut is_muted = false;
+    while !input.is_empty() {
+        let client = clients[input.int_in_range(0..=2).unwrap_or(0)];
+        if input.ratio(1, 12).unwrap_or(false) {
+            sim.advance(input.int_in_range(0..=3_000).unwrap_or(0));
+        }
+        let words = match input.ratio(3, 4) {
+            Ok(true) => formed(&mut input),
+            _ => any_words(&mut input, &names),
+        };
+        let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        sim.send(client, &argv);
+        is_muted |= argv[0].eq_ignore_ascii_case(b"auth");
+        is_muted |= argv.len() > 1 && argv[1].eq_ignore_ascii_case(b"reply");
+        for client in clients {
+            let bytes = sim.received(client);
+            if !is_muted {
+                check_replies(&bytes, &argv);
+            }
+        }
+        check_store(&sim.world().nodes()[0].store);
+    }
+    sim.digest()
+}
+
+fn formed(input: &mut Unstructured) -> Vec<Vec<u8>> {
+    let form = input.choose(FORMS).unwrap_or(&"PING");
+    let mut one_of = |words: &[&str]| input.choose(words).map_or("", |word| *word).as_bytes().to_vec();
+    let word = |word: &str| match word {
+        "k" => one_of(&["k1", "k2", "k3", "k4"]),
+        "n" => one_of(&["1", "2", "40", "1000", "3000", "-1", "0", "100000"]),
+        "f" => one_of(&["a", "b", "c"]),
+        _ => word.as_bytes().to_vec(),
+    };
+    form.split(' ').map(word).collect()
+}
+
+/// A command with words that mean something to some.
+fn any_words(input: &mut Unstructured, names: &[String]) -> Vec<Vec<u8>> {
+    let name = input.choose(names).map_or("PING", |name| name.as_str());
+    let mut words: Vec<Vec<u8>> = name.split('|').map(|word| word.as_bytes().to_vec()).collect();
+    for _ in 0..input.int_in_range(0..=6).unwrap_or(0) {
+        words.push(match input.ratio(1, 10) {
+            Ok(true) => input.bytes(3.min(input.len())).unwrap_or_default().to_vec(),
+            _ => input.choose(WORDS).map_or(Vec::new(), |word| word.as_bytes().to_vec()),
+        });
+    }
+    words
+}
+
+/// All commands and subcommands, and the orders of the control plane.
+fn names(version: Version) -> Vec<String> {
+    let mut names = Vec::new();
+    for command in redlatch_core::commands::table::all(version) {
+        names.push(command.name.to_owned());
+        names.extend(command.subcommands.iter().map(|sub| sub.name.to_owned()));
+    }
+    for order in ["CLOCK", "FAULT", "GATE", "KEY", "NODE", "RUN", "COST", "CHECK", "TRACE", "HELP"] {
+        names.push(format!("SIM.{order}"));
+    }
+    names
+}
+
+fn check_replies(mut bytes: &[u8], argv: &[&[u8]]) {
+    let show = || argv.iter().map(|word| word.escape_ascii().to_string()).collect::<Vec<_>>().join(" ");
+    while !bytes.is_empty() {
+        let Some(len) = value_len(bytes) else { panic!("{}: not a reply: {}", show(), bytes.escape_ascii()) };
+        bytes = &bytes[len..];
+    }
+}
+
+/// Databases count what they hold, keep nothing empty, and have a timer for each key that ends.
+fn check_store(store: &Store) {
+    let mut timed = 0;
+    for (index, db) in store.dbs.iter().enumerate() {
+        let mut volatile = 0;
+        for (slot, key, entry) in db.iter() {
+            assert_eq!(db.find(key), Some(slot));
+            assert!(!entry.value.is_empty(), "{} is empty", key.escape_ascii());
+            volatile += entry.expires_at_ms().is_some() as usize;
+            let field_end = match &entry.value {
+                Value::Hash(hash) => hash.next_expiry_ms(),
+                _ => None,
+            };
+            if entry.expires_at_ms().is_some() || field_end.is_some() {
+                timed += 1;
+                let is_its = |timer: &Timer| *timer == Timer::Key { db: index as u32, slot };
+                let timers = store.timers.iter().filter(|(_, timer)| is_its(timer)).count();
+                // What has ended can wait to be taken away.
+                let ended = entry.is_expired(store.now) || entry.value.has_expired_fields(store.now);
+                assert!(timers == 1 || timers == 0 && ended, "{}: {timers} timers", key.escape_ascii());
+                timed -= (timers == 0) as usize;
+            }
+        }
+        assert_eq!(db.volatile(), volatile);
+    }
+    let keys = store.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Key { .. })).count();
+    assert_eq!(keys, timed, "timers of keys that are not there");
+}
+
+/// Schedules on a sound lock break no promise, and are the same twice.
+pub fn schedule(bytes: &[u8]) {
+    const SOUND: &str = include_str!("../../../docs/locks/set-nx.toml");
+    let kit = Kit::of_own(SOUND).expect("the description is well-formed");
+    let steps: Vec<Step> = bytes
+        .chunks_exact(3)
+        .map(|step| Step { action: step[0] % 16, owner: step[1], choice: step[2] })
+        .collect();
+    let run = || {
+        let mut runner = runner_for(&kit, "own").expect("a lock of one's own");
+        let mut lines = Vec::new();
+        let found = runner.run(&steps, Rules::Strict, &Wanted::default(), Some(&mut lines));
+        (found, lines)
+    };
+    let (found, lines) = run();
+    assert_eq!(found, None);
+    assert_eq!(run().1, lines);
+}

@@ -1,0 +1,209 @@
+//! SIM.CLOCK: the one clock of all nodes, and the distance of a node's wall clock from it.
+
+use super::super::Due;
+use super::{Answer, Lab};
+use crate::control::words::{MAX_MS, SimError, Words, quoted, syntax};
+use redlatch_core::store::Timer;
+use redlatch_core::world::ClockMode;
+
+pub const USAGE: &[&str] = &[
+    "SIM.CLOCK NOW",
+    "SIM.CLOCK MODE REAL | MANUAL | RATE <k>",
+    "SIM.CLOCK ADVANCE <ms> | TO <wall_ms> | NEXT [<max_ms>]",
+    "SIM.CLOCK JUMP <ms> [NODE <n> | COMMAND]",
+    "SIM.CLOCK TIMERS [COUNT <n>]",
+    "SIM.CLOCK SKEW",
+];
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum ClockCommand {
+    /// Gives the number of the last event, Unix time and monotonic time in ms, and the mode.
+    Now,
+    Mode(ClockMode),
+    /// Time goes on by this many ms; every timer fires at its own instant.
+    Advance(u64),
+    /// Time goes on to this Unix time in ms.
+    To(i64),
+    /// Time goes on to the next timer, but by no more than this.
+    Next(u64),
+    /// The wall clock of one node or of all jumps; nothing fires.
+    Jump {
+        ms: i64,
+        node: Option<usize>,
+    },
+    /// The clock of the command that runs with the server jumps.
+    JumpCommand(i64),
+    Timers {
+        count: usize,
+    },
+    /// How far the clocks of clients, as lock scripts show them, are from their node's.
+    Skew,
+}
+
+impl ClockCommand {
+    pub fn parse(words: &mut Words) -> Result<ClockCommand, SimError> {
+        Ok(
+            match &words.word("NOW, MODE, ADVANCE, TO, NEXT, JUMP, TIMERS or SKEW")?.to_ascii_uppercase()[..]
+            {
+                b"NOW" => ClockCommand::Now,
+                b"MODE" => ClockCommand::Mode(parse_mode(words)?),
+                b"ADVANCE" if words.take("TO") => ClockCommand::To(words.ms("a Unix time in ms")? as i64),
+                b"ADVANCE" if words.take("NEXT") => parse_next(words)?,
+                b"ADVANCE" => ClockCommand::Advance(words.ms("the time to advance by, in ms")?),
+                b"TO" => ClockCommand::To(words.ms("a Unix time in ms")? as i64),
+                b"NEXT" => parse_next(words)?,
+                b"JUMP" => {
+                    let ms = words.int("the jump in ms", -MAX_MS, MAX_MS)?;
+                    if words.take("COMMAND") {
+                        return Ok(ClockCommand::JumpCommand(ms));
+                    }
+                    let node = match words.take("NODE") {
+                        true => Some(words.int("the number of a node", 0, i64::MAX)? as usize),
+                        false => None,
+                    };
+                    ClockCommand::Jump { ms, node }
+                }
+                b"TIMERS" => ClockCommand::Timers {
+                    count: match words.take("COUNT") {
+                        true => words.int("COUNT", 1, i64::MAX)? as usize,
+                        false => 100,
+                    },
+                },
+                b"SKEW" => ClockCommand::Skew,
+                _ => return Err(words.not_known()),
+            },
+        )
+    }
+}
+
+fn parse_next(words: &mut Words) -> Result<ClockCommand, SimError> {
+    Ok(ClockCommand::Next(match words.is_empty() {
+        true => MAX_MS as u64,
+        false => words.ms("the most to advance by, in ms")?,
+    }))
+}
+
+fn parse_mode(words: &mut Words) -> Result<ClockMode, SimError> {
+    Ok(match &words.word("REAL, MANUAL or RATE")?.to_ascii_uppercase()[..] {
+        b"REAL" => ClockMode::Real,
+        b"MANUAL" => ClockMode::Manual,
+        b"RATE" => {
+            let word = words.word("a rate")?;
+            let rate = std::str::from_utf8(word).ok().and_then(|word| word.parse::<f64>().ok());
+            match rate {
+                Some(rate) if rate.is_finite() && rate > 0.0 && rate <= 1e6 => ClockMode::Rate(rate),
+                _ => return Err(syntax(format!("{} is not a rate: a positive number", quoted(word)))),
+            }
+        }
+        _ => return Err(words.not_known()),
+    })
+}
+
+impl Lab {
+    pub(super) fn apply_clock(&mut self, command: ClockCommand) -> Result<Answer, SimError> {
+        let now = self.world.clock().now();
+        match command {
+            ClockCommand::Now => {
+                let mode = match self.world.clock().mode() {
+                    ClockMode::Real => "REAL".to_owned(),
+                    ClockMode::Manual => "MANUAL".to_owned(),
+                    ClockMode::Rate(rate) => format!("RATE {rate}"),
+                };
+                Ok(vec![
+                    self.world.events().into(),
+                    Answer::Int(now.wall_ms()),
+                    now.mono_ms().into(),
+                    mode.into(),
+                ]
+                .into())
+            }
+            ClockCommand::Mode(mode) => {
+                self.world.clock_mut().set_mode(mode);
+                Ok(vec![self.world.events().into()].into())
+            }
+            ClockCommand::Advance(ms) => Ok(self.advance_and_tell(ms)),
+            ClockCommand::To(wall_ms) => match u64::try_from(wall_ms - now.wall_ms()) {
+                Ok(ms) => Ok(self.advance_and_tell(ms)),
+                Err(_) => Err(super::state(format!(
+                    "it is {} already: time does not go back, but a wall clock can JUMP",
+                    now.wall_ms()
+                ))),
+            },
+            ClockCommand::Next(max_ms) => {
+                let until_next = self.next_due_ms().map(|due_ms| due_ms.saturating_sub(now.mono_ms()));
+                Ok(self.advance_and_tell(until_next.unwrap_or(0).min(max_ms)))
+            }
+            ClockCommand::Jump { ms, node } => {
+                let nodes = match node {
+                    Some(node) => vec![self.check_node(node)?],
+                    None => (0..self.world.nodes().len()).collect(),
+                };
+                let mut wall_ms = 0;
+                for node in nodes {
+                    wall_ms = self.world.jump(node, ms);
+                }
+                Ok(vec![self.world.events().into(), Answer::Int(wall_ms)].into())
+            }
+            ClockCommand::JumpCommand(ms) => {
+                self.command_jump_ms = Some(self.command_jump_ms.unwrap_or(0).saturating_add(ms));
+                Ok(vec![self.world.events().into(), Answer::Int(now.wall_ms().saturating_add(ms))].into())
+            }
+            ClockCommand::Timers { count } => Ok(self.timers(count).into()),
+            ClockCommand::Skew => Ok(self.skews().into()),
+        }
+    }
+
+    fn advance_and_tell(&mut self, ms: u64) -> Answer {
+        let expired = |lab: &Lab| lab.world.nodes().iter().map(|node| node.stats.expired_keys).sum::<u64>();
+        let before = expired(self);
+        let fired = self.advance(ms);
+        let ended = expired(self) - before;
+        vec![
+            self.world.events().into(),
+            Answer::Int(self.world.clock().now().wall_ms()),
+            fired.into(),
+            ended.into(),
+        ]
+        .into()
+    }
+
+    /// What is to come, the earliest first: when (monotonic, ms), what, for whom.
+    fn timers(&self, count: usize) -> Vec<Answer> {
+        let mut timers: Vec<(u64, &str, Vec<u8>)> = Vec::new();
+        for (due_ms, due) in self.staging.control.borrow().due() {
+            timers.push(match due {
+                Due::Release(ticket) => (due_ms, "ticket", ticket.to_string().into_bytes()),
+                Due::Start(node) => (due_ms, "start", node.to_string().into_bytes()),
+            });
+        }
+        for node in self.world.nodes() {
+            for (due_ms, timer) in node.store.timers.iter() {
+                timers.push(match timer {
+                    Timer::Key { db, slot } => {
+                        let key = node.store.dbs[db as usize].key(slot).unwrap_or_default();
+                        (due_ms, "key", key.to_vec())
+                    }
+                    Timer::Blocked { place } => {
+                        let client = node.sessions.at(place).map(|session| session.id.number);
+                        (due_ms, "blocked", client.unwrap_or(0).to_string().into_bytes())
+                    }
+                    Timer::Unpause => (due_ms, "unpause", Vec::new()),
+                });
+            }
+        }
+        timers.sort();
+        let shown = timers.into_iter().take(count);
+        shown
+            .map(|(due_ms, kind, what)| vec![due_ms.into(), kind.into(), Answer::Bytes(what)].into())
+            .collect()
+    }
+
+    fn skews(&self) -> Vec<Answer> {
+        let watches = self.staging.watches.borrow();
+        let all = watches.iter().flat_map(|watch| watch.skews.iter());
+        all.map(|(client, skew)| {
+            vec![Answer::Bytes(client.to_vec()), Answer::Int(skew.last_ms), skew.samples.into()].into()
+        })
+        .collect()
+    }
+}

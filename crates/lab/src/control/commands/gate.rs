@@ -1,0 +1,214 @@
+//! SIM.GATE: holds requests, replies and messages, and lets them go in any order.
+
+use super::super::Await;
+use super::super::gates::{Gate, Ticket};
+use super::{Answer, Lab, Scope};
+use crate::control::words::{SimError, Words, quoted, state, unknown};
+use redlatch_core::node::session::{TimeoutReply, Wait};
+use redlatch_core::world::ConnId;
+
+pub const USAGE: &[&str] = &[
+    "SIM.GATE ADD <match> AT PRE | POST | PUSH [TIMES <n>] [LABEL <label>] [KEEP]",
+    "SIM.GATE LIST",
+    "SIM.GATE AWAIT <gate> [COUNT <n>] [TIMEOUT <real_ms>]",
+    "SIM.GATE RELEASE <ticket> | <gate> | ALL [LAST]",
+    "SIM.GATE STEP [<n>]",
+    "SIM.GATE DEL <gate>",
+];
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum GateCommand {
+    /// Gives the number of the gate.
+    Add(Gate),
+    List,
+    /// Waits until a gate holds so many, by the driver's clock no longer than `timeout_ms`.
+    Await {
+        gate: String,
+        count: usize,
+        timeout_ms: Option<u64>,
+    },
+    Release {
+        what: Released,
+        last_first: bool,
+    },
+    /// Lets the oldest go, that many of them.
+    Step(usize),
+    /// Takes a gate away and lets go what it holds.
+    Delete(String),
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Released {
+    Ticket(u64),
+    Gate(String),
+    All,
+}
+
+impl GateCommand {
+    pub fn parse(words: &mut Words, scope: &Scope) -> Result<GateCommand, SimError> {
+        Ok(match &words.word("ADD, LIST, AWAIT, RELEASE, STEP or DEL")?.to_ascii_uppercase()[..] {
+            b"ADD" => GateCommand::Add(Gate::parse(words, scope.nodes)?),
+            b"LIST" => GateCommand::List,
+            b"AWAIT" => {
+                let gate = words.text("a gate")?;
+                let (mut count, mut timeout_ms) = (1, None);
+                while let Some(word) = words.pop() {
+                    match &word.to_ascii_uppercase()[..] {
+                        b"COUNT" => count = words.int("COUNT", 1, i64::MAX)? as usize,
+                        b"TIMEOUT" => timeout_ms = Some(words.ms("TIMEOUT in ms")?),
+                        _ => return Err(words.not_known()),
+                    }
+                }
+                GateCommand::Await { gate, count, timeout_ms }
+            }
+            b"RELEASE" => {
+                let name = words.text("a ticket, a gate or ALL")?;
+                let what = match name.strip_prefix(TICKET).and_then(|number| number.parse().ok()) {
+                    Some(ticket) => Released::Ticket(ticket),
+                    None if name.eq_ignore_ascii_case("ALL") => Released::All,
+                    None => Released::Gate(name),
+                };
+                GateCommand::Release { what, last_first: words.take("LAST") }
+            }
+            b"STEP" => GateCommand::Step(match words.is_empty() {
+                true => 1,
+                false => words.int("how many", 1, i64::MAX)? as usize,
+            }),
+            b"DEL" => GateCommand::Delete(words.text("a gate")?),
+            _ => return Err(words.not_known()),
+        })
+    }
+}
+
+/// What the name of a ticket begins with: so it is never taken for a gate.
+const TICKET: &str = "t";
+
+fn name_of(ticket: u64) -> Answer {
+    format!("{TICKET}{ticket}").into()
+}
+
+impl Lab {
+    pub(super) fn apply_gate(
+        &mut self,
+        command: GateCommand,
+        from: Option<ConnId>,
+    ) -> Result<Answer, SimError> {
+        match command {
+            GateCommand::Add(gate) => {
+                let gate = self.staging.control.borrow_mut().gates.add(gate, from);
+                self.refresh_interest();
+                Ok(gate.into())
+            }
+            GateCommand::List => {
+                let control = self.staging.control.borrow();
+                Ok(control.gates.tickets().map(|ticket| self.describe(ticket)).collect::<Vec<_>>().into())
+            }
+            GateCommand::Await { gate, count, timeout_ms } => {
+                let gate = self.gate_named(&gate)?;
+                let held: Vec<u64> = self.staging.control.borrow().gates.held_by(gate).collect();
+                if held.len() >= count {
+                    return Ok(held.into_iter().map(name_of).collect::<Vec<_>>().into());
+                }
+                let conn = from.ok_or_else(|| {
+                    state(format!("the gate holds {} and not {count}, and nobody can wait here", held.len()))
+                })?;
+                let deadline_us =
+                    timeout_ms.map(|ms| self.elapsed_us.saturating_add(ms.saturating_mul(1000)));
+                self.world.node_mut(conn.node).block(
+                    conn.session,
+                    Wait::Gate,
+                    &[],
+                    Vec::new(),
+                    None,
+                    TimeoutReply::Null,
+                );
+                self.staging.control.borrow_mut().awaits.push(Await { conn, gate, count, deadline_us });
+                Ok(Answer::Later)
+            }
+            GateCommand::Release { what, last_first } => {
+                let mut tickets: Vec<u64> = match what {
+                    Released::Ticket(ticket) => vec![ticket],
+                    Released::Gate(name) => {
+                        let gate = self.gate_named(&name)?;
+                        self.staging.control.borrow().gates.held_by(gate).collect()
+                    }
+                    Released::All => self.held(),
+                };
+                if last_first {
+                    tickets.reverse();
+                }
+                let known = tickets.iter().map(|&ticket| self.release(ticket)).filter(|&known| known).count();
+                match known {
+                    0 if tickets.len() == 1 => {
+                        Err(unknown(format!("there is no ticket {TICKET}{}", tickets[0])))
+                    }
+                    _ => Ok((known as u64).into()),
+                }
+            }
+            GateCommand::Step(count) => {
+                let oldest: Vec<u64> = self.held().into_iter().take(count).collect();
+                let released = oldest.into_iter().filter(|&ticket| self.release(ticket)).count();
+                Ok((released as u64).into())
+            }
+            GateCommand::Delete(name) => {
+                let gate = self.gate_named(&name)?;
+                self.remove_gate(gate);
+                Ok(Answer::Ok)
+            }
+        }
+    }
+
+    fn describe(&self, ticket: &Ticket) -> Answer {
+        let gate = ticket.gate.map_or_else(|| "delay".to_owned(), |gate| gate.to_string());
+        vec![
+            name_of(ticket.id),
+            gate.into(),
+            ticket.conn.session.number.into(),
+            ticket.at.name().into(),
+            ticket.summary.clone().into(),
+        ]
+        .into()
+    }
+
+    fn gate_named(&self, name: &str) -> Result<u64, SimError> {
+        let found = self.staging.control.borrow().gates.find(name);
+        found.ok_or_else(|| unknown(format!("there is no gate {}", quoted(name.as_bytes()))))
+    }
+
+    /// What gates hold; delays end by themselves.
+    fn held(&self) -> Vec<u64> {
+        let control = self.staging.control.borrow();
+        control.gates.tickets().filter(|ticket| ticket.gate.is_some()).map(|ticket| ticket.id).collect()
+    }
+
+    /// Takes a gate away and lets go what it holds.
+    pub(crate) fn remove_gate(&mut self, gate: u64) {
+        let held: Vec<u64> = {
+            let mut control = self.staging.control.borrow_mut();
+            control.gates.remove(gate);
+            control.gates.held_by(gate).collect()
+        };
+        for ticket in held {
+            self.release(ticket);
+        }
+        self.refresh_interest();
+    }
+
+    /// Answers those who wait for tickets that are there by now, or whose time is over.
+    pub(crate) fn answer_awaits(&mut self) {
+        let awaits = std::mem::take(&mut self.staging.control.borrow_mut().awaits);
+        for waiting in awaits {
+            let held: Vec<u64> = self.staging.control.borrow().gates.held_by(waiting.gate).collect();
+            let is_late = waiting.deadline_us.is_some_and(|deadline_us| deadline_us <= self.elapsed_us);
+            if held.len() < waiting.count && !is_late {
+                self.staging.control.borrow_mut().awaits.push(waiting);
+                continue;
+            }
+            let node = self.world.node_mut(waiting.conn.node);
+            if node.unblock(waiting.conn.session).is_some() {
+                let answer = Answer::List(held.into_iter().map(name_of).collect());
+                node.write_reply(waiting.conn.session, |reply| answer.write(reply));
+            }
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! SIM.RUN: the run as a whole, its states to come back to, and a store that checks fencing tokens.
+
+use super::{Answer, Lab};
+use crate::control::words::{SimError, Words, quoted, unknown};
+use redlatch_core::world::snapshot::Snapshot;
+
+pub const USAGE: &[&str] = &[
+    "SIM.RUN INFO",
+    "SIM.RUN SEED <seed>",
+    "SIM.RUN RESET [SEED <seed>]",
+    "SIM.RUN SNAPSHOT <name>",
+    "SIM.RUN RESTORE <name>",
+    "SIM.RUN STORE WRITE <key> <value> [TOKEN <token>] [MODE NONE | GE | GT]",
+    "SIM.RUN STORE READ <key>",
+];
+
+/// Which writes a fenced store takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fence {
+    /// All.
+    None,
+    /// Those with a token that is not smaller than the largest it has seen.
+    GreaterOrEqual,
+    /// Those with a greater one.
+    Greater,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum RunCommand {
+    Info,
+    /// Random choices from here on come from another seed.
+    Seed(u64),
+    /// No data, rules, gates or states are left; nodes run and are masters; connections stay.
+    Reset(Option<u64>),
+    /// Keeps the data of all nodes under a name.
+    Snapshot(String),
+    /// Data is as it was, with the TTLs of then.
+    Restore(String),
+    /// A resource outside of the locks. Gives 1 if it took the write.
+    StoreWrite {
+        key: Vec<u8>,
+        value: Vec<u8>,
+        token: u64,
+        fence: Fence,
+    },
+    StoreRead(Vec<u8>),
+}
+
+impl RunCommand {
+    pub fn parse(words: &mut Words) -> Result<RunCommand, SimError> {
+        Ok(match &words.word("INFO, SEED, RESET, SNAPSHOT, RESTORE or STORE")?.to_ascii_uppercase()[..] {
+            b"INFO" => RunCommand::Info,
+            b"SEED" => RunCommand::Seed(words.int("a seed", 0, i64::MAX)? as u64),
+            b"RESET" => RunCommand::Reset(match words.take("SEED") {
+                true => Some(words.int("a seed", 0, i64::MAX)? as u64),
+                false => None,
+            }),
+            b"SNAPSHOT" => RunCommand::Snapshot(words.text("a name")?),
+            b"RESTORE" => RunCommand::Restore(words.text("a name")?),
+            b"STORE" => match &words.word("WRITE or READ")?.to_ascii_uppercase()[..] {
+                b"WRITE" => parse_write(words)?,
+                b"READ" => RunCommand::StoreRead(words.word("a key")?.to_vec()),
+                _ => return Err(words.not_known()),
+            },
+            _ => return Err(words.not_known()),
+        })
+    }
+}
+
+fn parse_write(words: &mut Words) -> Result<RunCommand, SimError> {
+    let (key, value) = (words.word("a key")?.to_vec(), words.word("a value")?.to_vec());
+    let (mut token, mut fence) = (0, None);
+    while let Some(word) = words.pop() {
+        match &word.to_ascii_uppercase()[..] {
+            b"TOKEN" => token = words.int("a token", 0, i64::MAX)? as u64,
+            b"MODE" => {
+                let modes = [("NONE", Fence::None), ("GE", Fence::GreaterOrEqual), ("GT", Fence::Greater)];
+                fence = Some(words.one_of("a mode", &modes)?);
+            }
+            _ => return Err(words.not_known()),
+        }
+    }
+    let by_token = if token > 0 { Fence::GreaterOrEqual } else { Fence::None };
+    Ok(RunCommand::StoreWrite { key, value, token, fence: fence.unwrap_or(by_token) })
+}
+
+/// A value of the fenced store, and the largest token that came with a write.
+#[derive(Clone, Debug, Default)]
+pub struct Register {
+    value: Vec<u8>,
+    token: u64,
+}
+
+impl Lab {
+    pub(super) fn apply_run(&mut self, command: RunCommand) -> Result<Answer, SimError> {
+        Ok(match command {
+            RunCommand::Info => {
+                let now = self.world.clock().now();
+                Answer::facts([
+                    ("version", env!("CARGO_PKG_VERSION").into()),
+                    ("seed", self.seed.into()),
+                    ("event", self.world.events().into()),
+                    ("wall_ms", Answer::Int(now.wall_ms())),
+                    ("mono_ms", now.mono_ms().into()),
+                    ("nodes", (self.world.nodes().len() as u64).into()),
+                    ("digest", self.world.digest().into()),
+                ])
+            }
+            RunCommand::Seed(seed) => {
+                self.reseed(seed);
+                Answer::Ok
+            }
+            RunCommand::Reset(seed) => {
+                self.reset();
+                if let Some(seed) = seed {
+                    self.reseed(seed);
+                }
+                Answer::Ok
+            }
+            RunCommand::Snapshot(name) => {
+                let snapshot = Snapshot::of(&self.world);
+                self.snapshots.insert(name, snapshot);
+                Answer::Ok
+            }
+            RunCommand::Restore(name) => {
+                let snapshot = self
+                    .snapshots
+                    .remove(&name)
+                    .ok_or_else(|| unknown(format!("there is no snapshot {}", quoted(name.as_bytes()))))?;
+                snapshot.restore(&mut self.world);
+                self.snapshots.insert(name, snapshot);
+                Answer::Ok
+            }
+            RunCommand::StoreWrite { key, value, token, fence } => {
+                let register = self.registers.entry(key).or_default();
+                let takes = match fence {
+                    Fence::None => true,
+                    Fence::GreaterOrEqual => token >= register.token,
+                    Fence::Greater => token > register.token,
+                };
+                if takes {
+                    *register = Register { value, token: token.max(register.token) };
+                }
+                Answer::Int(takes as i64)
+            }
+            RunCommand::StoreRead(key) => match self.registers.get(&key) {
+                Some(register) => vec![Answer::Bytes(register.value.clone()), register.token.into()].into(),
+                None => Vec::new().into(),
+            },
+        })
+    }
+}

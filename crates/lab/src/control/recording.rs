@@ -1,0 +1,190 @@
+//! The lab's side of traces: it records what happens, and does again what was recorded.
+
+use super::Lab;
+use crate::trace::Recorder;
+use crate::trace::record::When;
+use redlatch_core::node::session::Kind;
+use redlatch_core::node::{Node, SessionId};
+use redlatch_core::wire::ProtocolError;
+use redlatch_core::world::ConnId;
+
+impl Lab {
+    /// The next event, at the present time.
+    pub(super) fn when(&self) -> When {
+        When { event: self.world.events() + 1, mono_us: self.world.clock().now().mono_us }
+    }
+
+    /// Writes down an input that is about to happen.
+    pub(super) fn record(&mut self, write: impl FnOnce(&mut Recorder, When)) {
+        if self.recorder.is_some() {
+            let when = self.when();
+            if let Some(recorder) = &mut self.recorder {
+                write(recorder, when);
+            }
+        }
+    }
+
+    /// Writes down what an event has put out.
+    pub(super) fn record_outputs(&mut self) {
+        let Some(mut recorder) = self.recorder.take() else { return };
+        let event = self.world.events();
+        let mono_us = self.world.clock().now().mono_us;
+        let cut_off = std::mem::take(&mut *self.staging.cut_off.borrow_mut());
+        for node in self.world.nodes_mut() {
+            for &conn in cut_off.iter().filter(|conn| conn.node == node.index) {
+                recorder.of_conn("cut", When { event, mono_us }, conn);
+            }
+            // By number, for the order in which a driver takes output is not part of the run.
+            for session in node.sessions.with_new_output() {
+                let conn = node.conn(session);
+                if let Some(session) = node.sessions.get_mut(session) {
+                    recorder.output(event, conn, session.output.take_untraced());
+                }
+            }
+        }
+        let items =
+            |node: &Node| node.sessions.len() + node.store.dbs.iter().map(|db| db.len()).sum::<usize>();
+        if recorder.wants_digest(|| self.world.nodes().iter().map(|node| items(node) as u64).sum()) {
+            recorder.digest(event, &self.world.digest());
+        }
+        self.recorder = Some(recorder);
+    }
+
+    /// Begins a trace. What random choices come from begins anew, checks too, and scripts have to be loaded again, so that a
+    /// replay can begin the same way; clients that are connected are introduced.
+    pub fn start_trace(&mut self) {
+        self.reseed(self.seed);
+        self.reset_checks();
+        self.world.nodes_mut().for_each(|node| node.scripts.flush());
+        self.recorder = None;
+        let mut recorder = Box::new(Recorder::new(self));
+        for node in 0..self.world.nodes().len() {
+            let sessions = self.world.nodes()[node].sessions.iter();
+            for id in sessions.map(|session| session.id).collect::<Vec<SessionId>>() {
+                let conn = ConnId { node, session: id };
+                // To the replay it is an event that they connect.
+                let opened = self.when();
+                self.world.set_events(opened.event);
+                let when = self.when();
+                if let Some(session) = self.world.node_mut(node).sessions.get_mut(id) {
+                    session.output.take_untraced();
+                    recorder.open(opened, conn, session.is_control, &session.addr, &session.laddr);
+                    for words in introduction(session) {
+                        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+                        recorder.request("setup", when, conn, &words, None);
+                    }
+                }
+            }
+        }
+        self.recorder = Some(recorder);
+    }
+
+    /// Ends a trace with its last line.
+    pub fn end_trace(&mut self) {
+        self.record(|recorder, when| recorder.end(When { event: when.event - 1, ..when }));
+    }
+
+    /// The trace is in the hands of the driver; nothing more is written.
+    pub fn stop_trace(&mut self) {
+        self.recorder = None;
+    }
+
+    pub fn is_traced(&self) -> bool {
+        self.recorder.is_some()
+    }
+
+    /// Moves the lines of the trace that are there behind what `into` holds.
+    pub fn take_trace(&mut self, into: &mut Vec<u8>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.take(into);
+        }
+    }
+
+    /// Bytes of the trace that wait to be taken.
+    pub fn trace_len(&self) -> usize {
+        self.recorder.as_ref().map_or(0, |recorder| recorder.len())
+    }
+
+    /// A remark in the trace.
+    pub fn mark(&mut self, text: &[u8]) {
+        self.record(|recorder, when| recorder.mark(When { event: when.event - 1, ..when }, text));
+    }
+
+    // ---- doing it again ------------------------------------------------------------------------------------------
+
+    /// A world whose trace begins later than its own beginning.
+    pub(crate) fn begin_at(&mut self, event: u64, mono_us: u64) {
+        self.world.set_events(event);
+        self.replay_to(mono_us);
+    }
+
+    /// Time has come to the instant of the next input.
+    pub(crate) fn replay_to(&mut self, mono_us: u64) {
+        self.advance_to(mono_us);
+    }
+
+    /// A client connects and gets this number.
+    pub(crate) fn open_numbered(
+        &mut self,
+        node: usize,
+        number: u64,
+        control: bool,
+        addr: String,
+        laddr: String,
+    ) -> Option<ConnId> {
+        (node < self.world.nodes().len()).then(|| self.world.node_mut(node).sessions.number_next(number))?;
+        Some(self.open_as(node, control, addr, laddr))
+    }
+
+    /// A request whose reply nobody sees.
+    pub(crate) fn set_up(&mut self, conn: ConnId, argv: &[&[u8]]) {
+        self.record(|recorder, when| recorder.request("setup", when, conn, argv, None));
+        self.world.set_up(conn, argv);
+        self.drain();
+    }
+
+    pub(crate) fn protocol_error_text(&mut self, conn: ConnId, why: &str) {
+        self.protocol_error(conn, &ProtocolError(why.to_owned()));
+    }
+
+    /// A client does not read, and will be cut off when it gets more.
+    pub(crate) fn expect_cut(&mut self, node: usize, number: u64) {
+        if let Some(conn) = self.world.conn(node, number)
+            && let Some(session) = self.world.node_mut(node).sessions.get_mut(conn.session)
+        {
+            session.reads_nothing = true;
+        }
+    }
+
+    /// Takes all output, as a driver does whose clients read at once.
+    pub(crate) fn drain(&mut self) {
+        let mut dirty = Vec::new();
+        self.take_dirty(&mut dirty);
+        let mut bytes = Vec::new();
+        for conn in dirty {
+            bytes.clear();
+            self.take_output(conn, &mut bytes);
+        }
+    }
+}
+
+/// The requests that bring a new connection to where this one is.
+fn introduction(session: &redlatch_core::node::Session) -> Vec<Vec<Vec<u8>>> {
+    let words = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Vec<_>>();
+    let mut all = Vec::new();
+    if session.protocol() == redlatch_core::wire::Protocol::Resp3 {
+        all.push(words(&[b"HELLO", b"3"]));
+    }
+    if !session.name.is_empty() {
+        all.push(words(&[b"CLIENT", b"SETNAME", &session.name]));
+    }
+    if session.db > 0 {
+        all.push(words(&[b"SELECT", session.db.to_string().as_bytes()]));
+    }
+    for (kind, command) in
+        [(Kind::Channel, &b"SUBSCRIBE"[..]), (Kind::Pattern, b"PSUBSCRIBE"), (Kind::Shard, b"SSUBSCRIBE")]
+    {
+        all.extend(session.subscriptions(kind).iter().map(|name| words(&[command, name])));
+    }
+    all
+}

@@ -1,0 +1,254 @@
+//! Writes lines of a trace. This is on the way of every request while a trace is written, so no value is built first.
+
+use super::line::{FORMAT, Header, NodeHeader, clock_name};
+use crate::control::Lab;
+use redlatch_core::world::ConnId;
+use redlatch_locks::check::Finding;
+
+/// Lines that wait for the driver to take them.
+#[derive(Default)]
+pub struct Recorder {
+    buf: Vec<u8>,
+    /// Events until the next digest.
+    until_digest: u64,
+}
+
+/// How many bytes of a string are looked at together.
+const CHUNK: usize = 16;
+
+/// The fewest events between two digests.
+const DIGEST_EVERY: u64 = 64;
+/// The fewest events for each key and client whose state goes into a digest, so that digests stay a small part of the cost.
+const EVENTS_PER_ITEM: u64 = 4;
+
+/// The time and the number of an event.
+#[derive(Clone, Copy, Debug)]
+pub struct When {
+    pub event: u64,
+    pub mono_us: u64,
+}
+
+impl Recorder {
+    /// Begins a trace.
+    pub fn new(lab: &Lab) -> Recorder {
+        let world = lab.world();
+        let header = Header {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed: lab.seed,
+            wall_ms: world.clock().now().wall_offset_ms,
+            clock: clock_name(world.clock().mode()),
+            e: world.events(),
+            t: world.clock().now().mono_us,
+            nodes: world.nodes().iter().map(|node| NodeHeader::of(&node.config)).collect(),
+            checks: lab.checks.as_ref().map(|checks| checks.words.clone()),
+        };
+        let mut recorder = Recorder { buf: Vec::new(), until_digest: DIGEST_EVERY };
+        let line = super::Line::Head(header);
+        if serde_json::to_writer(&mut recorder.buf, &line).is_ok() {
+            recorder.buf.push(b'\n');
+        }
+        recorder
+    }
+
+    /// The lines so far.
+    pub fn take(&mut self, into: &mut Vec<u8>) {
+        into.append(&mut self.buf);
+    }
+
+    pub fn len(&self) -> usize {
+        self.buf.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.buf.is_empty()
+    }
+
+    fn begin(&mut self, kind: &str, when: When) {
+        self.buf.extend_from_slice(b"{\"k\":\"");
+        self.buf.extend_from_slice(kind.as_bytes());
+        self.buf.extend_from_slice(b"\",\"e\":");
+        self.number(when.event);
+        self.buf.extend_from_slice(b",\"t\":");
+        self.number(when.mono_us);
+    }
+
+    fn conn(&mut self, conn: ConnId) {
+        self.buf.extend_from_slice(b",\"c\":\"");
+        self.number(conn.node as u64);
+        self.buf.push(b':');
+        self.number(conn.session.number);
+        self.buf.push(b'"');
+    }
+
+    fn number(&mut self, n: u64) {
+        self.buf.extend_from_slice(itoa::Buffer::new().format(n).as_bytes());
+    }
+
+    fn field(&mut self, name: &str) {
+        self.buf.extend_from_slice(b",\"");
+        self.buf.extend_from_slice(name.as_bytes());
+        self.buf.extend_from_slice(b"\":");
+    }
+
+    /// Bytes as a JSON string of the characters of the same number.
+    fn string(&mut self, bytes: &[u8]) {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        self.buf.push(b'"');
+        let mut rest = bytes;
+        loop {
+            let (plain, special) = rest.split_at(plain_len(rest));
+            self.buf.extend_from_slice(plain);
+            let Some((&byte, behind)) = special.split_first() else { break };
+            match byte {
+                b'"' | b'\\' => self.buf.extend_from_slice(&[b'\\', byte]),
+                b'\n' => self.buf.extend_from_slice(b"\\n"),
+                b'\r' => self.buf.extend_from_slice(b"\\r"),
+                _ => {
+                    let digits = [DIGITS[(byte >> 4) as usize], DIGITS[(byte & 15) as usize]];
+                    self.buf.extend_from_slice(b"\\u00");
+                    self.buf.extend_from_slice(&digits);
+                }
+            }
+            rest = behind;
+        }
+        self.buf.push(b'"');
+    }
+
+    fn finish(&mut self) {
+        self.buf.extend_from_slice(b"}\n");
+    }
+
+    pub fn open(&mut self, when: When, conn: ConnId, control: bool, addr: &str, laddr: &str) {
+        self.begin("open", when);
+        self.conn(conn);
+        self.field("addr");
+        self.string(addr.as_bytes());
+        self.field("laddr");
+        self.string(laddr.as_bytes());
+        if control {
+            self.field("control");
+            self.buf.extend_from_slice(b"true");
+        }
+        self.finish();
+    }
+
+    /// A request; `elapsed_us` is the driver's time, for SIM commands.
+    pub fn request(&mut self, kind: &str, when: When, conn: ConnId, argv: &[&[u8]], elapsed_us: Option<u64>) {
+        self.begin(kind, when);
+        self.conn(conn);
+        self.field("a");
+        self.buf.push(b'[');
+        for (index, word) in argv.iter().enumerate() {
+            if index > 0 {
+                self.buf.push(b',');
+            }
+            self.string(word);
+        }
+        self.buf.push(b']');
+        if let Some(elapsed_us) = elapsed_us {
+            self.field("el");
+            self.number(elapsed_us);
+        }
+        self.finish();
+    }
+
+    /// A line with a connection and no more: `close`, `cut`.
+    pub fn of_conn(&mut self, kind: &str, when: When, conn: ConnId) {
+        self.begin(kind, when);
+        self.conn(conn);
+        self.finish();
+    }
+
+    pub fn bad(&mut self, when: When, conn: ConnId, why: &str) {
+        self.begin("bad", when);
+        self.conn(conn);
+        self.field("why");
+        self.string(why.as_bytes());
+        self.finish();
+    }
+
+    pub fn slice(&mut self, when: When, node: usize, ran_ms: u64) {
+        self.begin("slice", when);
+        self.field("n");
+        self.number(node as u64);
+        self.field("ms");
+        self.number(ran_ms);
+        self.finish();
+    }
+
+    pub fn awaited(&mut self, when: When, elapsed_us: u64) {
+        self.begin("await", when);
+        self.field("el");
+        self.number(elapsed_us);
+        self.finish();
+    }
+
+    pub fn mark(&mut self, when: When, text: &[u8]) {
+        self.begin("mark", when);
+        self.field("text");
+        self.string(text);
+        self.finish();
+    }
+
+    pub fn end(&mut self, when: When) {
+        self.begin("end", when);
+        self.finish();
+    }
+
+    pub fn output(&mut self, event: u64, conn: ConnId, bytes: &[u8]) {
+        self.buf.extend_from_slice(b"{\"k\":\"out\",\"e\":");
+        self.number(event);
+        self.conn(conn);
+        self.field("b");
+        self.string(bytes);
+        self.finish();
+    }
+
+    pub fn finding(&mut self, finding: &Finding) {
+        self.buf.extend_from_slice(b"{\"k\":\"check\",\"e\":");
+        self.number(finding.event);
+        self.field("n");
+        self.number(finding.node as u64);
+        for (name, text) in [
+            ("promise", finding.promise().as_bytes()),
+            ("object", finding.object.as_bytes()),
+            ("key", &finding.key),
+            ("owner", &finding.owner),
+            ("text", finding.violation.text.as_bytes()),
+        ] {
+            self.field(name);
+            self.string(text);
+        }
+        self.finish();
+    }
+
+    /// Whether a digest is due after this event, in a world of so many keys and clients.
+    pub fn wants_digest(&mut self, items: impl FnOnce() -> u64) -> bool {
+        self.until_digest = self.until_digest.saturating_sub(1);
+        if self.until_digest > 0 {
+            return false;
+        }
+        self.until_digest = (EVENTS_PER_ITEM * items()).max(DIGEST_EVERY);
+        true
+    }
+
+    pub fn digest(&mut self, event: u64, digest: &str) {
+        self.buf.extend_from_slice(b"{\"k\":\"dig\",\"e\":");
+        self.number(event);
+        self.field("h");
+        self.string(digest.as_bytes());
+        self.finish();
+    }
+}
+
+/// How many bytes at the start stand for themselves in a JSON string.
+fn plain_len(bytes: &[u8]) -> usize {
+    let is_plain = |&byte: &u8| (0x20..0x7f).contains(&byte) & (byte != b'"') & (byte != b'\\');
+    // Whole chunks are compared without a branch for each byte.
+    let chunks = bytes
+        .chunks_exact(CHUNK)
+        .take_while(|chunk| chunk.iter().fold(true, |all, byte| all & is_plain(byte)));
+    let sure = chunks.count() * CHUNK;
+    sure + bytes[sure..].iter().take_while(|byte| is_plain(byte)).count()
+}

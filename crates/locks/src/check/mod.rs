@@ -1,0 +1,293 @@
+//! Promises of locks, checked on what clients really do.
+//!
+//! While checks are on, each script that is known to be a lock's is judged by the same models that judge schedules of the fuzzer
+//! ([`crate::locks`]): keys before, keys after, reply and messages are compared with what the operation promises.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `reading` | what a script is asked for, read out of its arguments |
+//! | `shadow` | one lock of real clients, in the words of its model |
+//!
+//! A model knows one lock and three owners. Here there are many of both, keys change without scripts, and locks were there before
+//! anybody looked. So each lock has a shadow, which translates; a state that no script has left behind is taken as it is, and what was
+//! promised before counts no more. What cannot be judged is counted with the reason, and never reported as broken.
+
+mod reading;
+mod shadow;
+
+use std::collections::BTreeMap;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use crate::jar::JarScript;
+use crate::locks::binding::Binding;
+use crate::locks::invariant::Rules;
+use crate::locks::kit::{Kit, Tool};
+use crate::locks::model::{Message, Reply, Violation, Wanted, is_failure};
+use crate::locks::role::Role;
+use reading::{Reading, parts};
+use redlatch_core::script::sha1_hex;
+use redlatch_core::store::{Limits, Store};
+use shadow::{Shadow, Turn};
+
+/// A SHA-1 in lower-case hex.
+type Sha = [u8; 40];
+
+/// What is looked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Checks {
+    /// The words that said so.
+    pub words: Vec<String>,
+    /// Objects by name (`rlock`, `rw`); empty: all.
+    pub objects: Vec<String>,
+    pub wanted: Wanted,
+    pub rules: Rules,
+    /// Locks of one's own, as `redlatch fuzz --scripts` takes them.
+    pub own: Vec<Tool>,
+}
+
+impl Checks {
+    /// Whether there is an object of this name.
+    pub fn is_object(name: &str) -> bool {
+        Role::ALL.iter().any(|role| role.name().split('.').next() == Some(name))
+    }
+}
+
+/// A promise that was broken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The number of the event in which the script ended.
+    pub event: u64,
+    pub node: usize,
+    pub db: usize,
+    pub object: &'static str,
+    pub violation: Violation,
+    pub key: Vec<u8>,
+    /// Who sent the script; empty if it does not say.
+    pub owner: Vec<u8>,
+    /// Who stands behind the letters in the texts.
+    pub owners: Vec<(char, Vec<u8>)>,
+    pub reply: String,
+    pub messages: Vec<String>,
+    /// The keys of the lock, a line for each.
+    pub before: Vec<String>,
+    pub after: Vec<String>,
+}
+
+impl Finding {
+    /// The promise with the operation that broke it: `A1@read.unlock`.
+    pub fn promise(&self) -> String {
+        format!("{}@{}", self.violation.invariant.id(), self.violation.operation)
+    }
+}
+
+/// How much was judged.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Operations on locks.
+    pub judged: u64,
+    /// Lock scripts that were not judged, by the reason.
+    pub unjudged: BTreeMap<String, u64>,
+}
+
+/// A script that is about to run.
+pub struct Start<'a> {
+    pub sha: Sha,
+    /// The role that its text has, and the text.
+    pub lock: Option<(Role, &'a [u8])>,
+    pub keys: &'a [&'a [u8]],
+    pub argv: &'a [&'a [u8]],
+    pub db: usize,
+    /// The number of the connection.
+    pub client: u64,
+    /// A rule makes it fail.
+    pub is_sabotaged: bool,
+}
+
+/// A lock script whose arguments are understood, or why they are not.
+type Known = Result<(Role, Binding), String>;
+
+/// How many findings are kept.
+pub const MAX_FINDINGS: usize = 1_000;
+
+/// How many locks are remembered.
+const MAX_LOCKS: usize = 10_000;
+
+/// The checks of one node.
+pub struct Checker {
+    checks: Checks,
+    scripts: HashMap<Sha, Known, FixedState>,
+    /// The texts of lock scripts that were seen, the latest first, and what they make up.
+    seen: Vec<JarScript>,
+    kit: Kit,
+    /// By database and name.
+    locks: BTreeMap<(usize, Vec<u8>), Shadow>,
+    /// The names of locks by their companion keys.
+    companions: BTreeMap<(usize, Vec<u8>), Vec<u8>>,
+    /// The locks that the present script concerns, and what it does to them.
+    present: Vec<(Shadow, Turn)>,
+    messages: Vec<Message>,
+    scratch: Store,
+    findings: Vec<Finding>,
+    pub tally: Tally,
+}
+
+impl Checker {
+    pub fn new(checks: Checks, limits: Limits) -> Checker {
+        let mut checker = Checker {
+            scripts: HashMap::default(),
+            seen: Vec::new(),
+            kit: Kit::default(),
+            locks: BTreeMap::new(),
+            companions: BTreeMap::new(),
+            present: Vec::new(),
+            messages: Vec::new(),
+            scratch: Store::new(1, Default::default(), limits),
+            findings: Vec::new(),
+            tally: Tally::default(),
+            checks,
+        };
+        for tool in &checker.checks.own {
+            let known = Ok((tool.role, tool.binding.clone()));
+            checker.scripts.insert(sha1_hex(tool.text.as_bytes()), known);
+        }
+        checker.gather();
+        checker
+    }
+
+    /// A script begins.
+    pub fn begin(&mut self, start: &Start, store: &Store) {
+        self.messages.clear();
+        self.present.clear();
+        let Some(known) = self.know(start) else { return };
+        let (role, binding) = match known {
+            Ok(known) => known,
+            Err(why) => return self.leave_out(why),
+        };
+        if start.is_sabotaged {
+            return self.leave_out(format!("{}: a rule makes it fail", role.name()));
+        }
+        let Some(parts) = parts(role, &binding, start.keys, start.argv) else {
+            return self.leave_out(format!("{}: several owners or locks in one script", role.name()));
+        };
+        let now_ms = store.now.wall_ms();
+        for (index, (keys, argv)) in parts.into_iter().enumerate() {
+            let Some(reading) = Reading::of((role, &binding), index, (&keys, &argv), now_ms) else {
+                self.leave_out(format!("{}: arguments out of the ordinary", role.name()));
+                continue;
+            };
+            if let Err(why) = self.begin_part(start, reading, store) {
+                self.leave_out(format!("{}: {why}", role.name()));
+            }
+        }
+    }
+
+    fn begin_part(&mut self, start: &Start, reading: Reading, store: &Store) -> Result<(), &'static str> {
+        let named = reading.lock().map(<[u8]>::to_vec);
+        let name = named.or_else(|| {
+            reading.companions().find_map(|key| self.companions.get(&(start.db, key.to_vec())).cloned())
+        });
+        let name = name.ok_or("a lock that was not seen before")?;
+        for key in reading.companions() {
+            let key = (start.db, key.to_vec());
+            self.companions.entry(key).or_insert_with(|| name.clone());
+        }
+        self.make_room(store);
+        let place = (start.db, name);
+        let mut lock = self.locks.remove(&place).unwrap_or_else(|| Shadow::new(start.db, place.1.clone()));
+        let begun = lock.begin(start, reading, &self.kit, store, &mut self.scratch);
+        match begun {
+            Ok(turn) => self.present.push((lock, turn)),
+            Err(why) => {
+                self.locks.insert(place, lock);
+                return Err(why);
+            }
+        }
+        Ok(())
+    }
+
+    /// A message was published.
+    pub fn published(&mut self, channel: &[u8], payload: &[u8]) {
+        if !self.present.is_empty() {
+            self.messages.push(Message { channel: channel.to_vec(), payload: payload.to_vec() });
+        }
+    }
+
+    /// The script that began last has ended with this reply.
+    pub fn finish(&mut self, reply: &[u8], event: u64, node: usize, store: &Store) {
+        let is_foreign = is_foreign(Reply::parse(reply));
+        for (mut lock, turn) in std::mem::take(&mut self.present) {
+            let place = (lock.db(), lock.name().to_vec());
+            if is_foreign {
+                self.leave_out("the server refused a command of the script".to_owned());
+            } else {
+                self.tally.judged += 1;
+                let found = lock.finish(turn, reply, &self.messages, &self.checks, store, &mut self.scratch);
+                self.findings.extend(found.map(|finding| Finding { event, node, ..finding }));
+            }
+            self.locks.insert(place, lock);
+        }
+    }
+
+    /// What was found since the last call.
+    pub fn take_findings(&mut self) -> Vec<Finding> {
+        std::mem::take(&mut self.findings)
+    }
+
+    fn leave_out(&mut self, why: String) {
+        *self.tally.unjudged.entry(why).or_default() += 1;
+    }
+
+    /// What a script is, if it is a lock's.
+    fn know(&mut self, start: &Start) -> Option<Known> {
+        if let Some(known) = self.scripts.get(&start.sha) {
+            return Some(known.clone());
+        }
+        let (role, text) = start.lock?;
+        let known = match Binding::of(role, text) {
+            // Redisson 2.2. The shadow has no other names for owners that stand inside of a text.
+            Ok(_) if memchr::memmem::find(text, b"cjson.").is_some() => {
+                Err(format!("{}: owners stand in JSON", role.name()))
+            }
+            Ok(binding) => Ok((role, binding)),
+            Err(why) => Err(format!("{}: {why}", role.name())),
+        };
+        self.scripts.insert(start.sha, known.clone());
+        let class = |class: &str| JarScript {
+            class: class.to_owned(),
+            method: role.name().to_owned(),
+            index: 0,
+            text: String::from_utf8_lossy(text).into_owned(),
+            uses: Vec::new(),
+        };
+        // Objects whose scripts have texts in common are told apart by what else is done to them.
+        let classes = ["", "RedissonSpinLock", "RedissonPermitExpirableSemaphore"].map(class);
+        self.seen.splice(..0, classes);
+        self.gather();
+        Some(known)
+    }
+
+    fn gather(&mut self) {
+        self.kit = Kit::new(&self.seen);
+        self.checks.own.iter().for_each(|tool| self.kit.add(tool.clone()));
+    }
+
+    /// Locks that are free and promised to nobody are forgotten when there are too many.
+    fn make_room(&mut self, store: &Store) {
+        if self.locks.len() < MAX_LOCKS {
+            return;
+        }
+        self.locks.retain(|_, lock| lock.has_keys(store));
+        if self.locks.len() >= MAX_LOCKS {
+            self.locks.clear();
+        }
+        self.companions.clear();
+    }
+}
+
+/// Whether an error is not the script's own doing: no memory, a replica, a key of another kind.
+fn is_foreign(reply: Reply) -> bool {
+    matches!(reply, Reply::Error(text)
+        if is_failure(reply) && (!text.starts_with(b"ERR ") || memchr::memmem::find(text, b"killed by user").is_some()))
+}

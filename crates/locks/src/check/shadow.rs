@@ -1,0 +1,641 @@
+//! One lock of real clients, in the words of its model.
+//!
+//! The keys of the lock are copied under the names that the model knows, with its owners in the place of the real ones. Where it cannot be
+//! told yet which object a lock is (an RLock and a spin lock are taken by the same script), all that it can be are followed.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::reading::{Reading, WRITER, holds_data};
+use super::{Checks, Finding, Start};
+use crate::locks::binding::Slot;
+use crate::locks::kit::Kit;
+use crate::locks::model::*;
+use crate::locks::role::Role;
+use crate::locks::show::{shorten, show_value};
+use crate::locks::view::View;
+use redlatch_core::script::sha1_hex;
+use redlatch_core::store::list::End;
+use redlatch_core::store::{Db, Hash, Limits, List, Now, SortedSet, Store, Value, rdb};
+
+/// Requests that can come again.
+const MAX_REQUESTS: usize = 256;
+
+/// Connections of which it is remembered for whom they spoke.
+const MAX_CONNECTIONS: usize = 256;
+
+/// Permits whose ids are remembered.
+const MAX_PERMITS: usize = 10_000;
+
+/// The field that says whether readers or a writer hold a lock.
+const MODE: &[u8] = b"mode";
+
+/// Objects that are no hash of owners.
+const COUNTERS: [&str; 4] = ["semaphore", "permit", "latch", "own"];
+
+/// How many keys of one reader's holds models look at.
+const HOLDS: usize = 4;
+
+/// An object that the lock can be.
+struct Candidate {
+    object: &'static str,
+    model: Box<dyn Model>,
+}
+
+/// A place for an owner in the models.
+#[derive(Clone, Debug, Default)]
+struct Seat {
+    owner: Vec<u8>,
+    used: u64,
+    /// Nothing in the keys is the owner's.
+    is_visitor: bool,
+}
+
+/// A request that may come again.
+struct Request {
+    latch: Vec<u8>,
+    reply: Vec<u8>,
+    until_ms: i64,
+}
+
+/// A key as the last script has left it: its DUMP and its end.
+type Left = Option<(Vec<u8>, Option<i64>)>;
+
+pub struct Shadow {
+    db: usize,
+    name: Vec<u8>,
+    candidates: Vec<Candidate>,
+    /// The script that read locks were taken with when the models were made: it decides which keys holds have.
+    read_acquire: Option<[u8; 40]>,
+    /// Keys and channels by what they are.
+    keys: Vec<(Slot, Vec<u8>)>,
+    /// What stands before and behind an owner in the keys of holds.
+    holds: Option<(Vec<u8>, Vec<u8>)>,
+    /// Scripts name owners.
+    has_owners: bool,
+    seats: [Seat; OWNERS],
+    permits: BTreeMap<Vec<u8>, u64>,
+    next_permit: u64,
+    left: BTreeMap<Vec<u8>, Left>,
+    requests: VecDeque<Request>,
+    /// The last owner that each connection named, the latest last.
+    named_by: VecDeque<(u64, Vec<u8>)>,
+    turns: u64,
+}
+
+/// What a script is about to do to a lock.
+pub struct Turn {
+    call: Call,
+    owner: Vec<u8>,
+    /// The candidates that are asked, with the operation that the script is to them.
+    asked: Vec<(usize, usize)>,
+    before: Vec<String>,
+    latch: Option<(Vec<u8>, i64)>,
+    /// The reply when the same request came first.
+    first_reply: Option<Vec<u8>>,
+    /// The script does the same for several locks, and answers with a list; which of them this is.
+    index: usize,
+    is_part: bool,
+}
+
+/// A database as it is now.
+#[derive(Clone, Copy)]
+struct Live<'a> {
+    db: &'a Db,
+    now: Now,
+}
+
+impl<'a> Live<'a> {
+    fn of(store: &'a Store, db: usize) -> Live<'a> {
+        Live { db: &store.dbs[db], now: store.now }
+    }
+
+    /// The value of a key, and when it ends.
+    fn value(self, key: &[u8]) -> Option<(&'a Value, Option<i64>)> {
+        let entry = self.db.entry(self.db.find(key)?).filter(|entry| !entry.is_expired(self.now))?;
+        Some((&entry.value, entry.expires_at_ms()))
+    }
+
+    fn exists(self, key: &[u8]) -> bool {
+        self.value(key).is_some()
+    }
+}
+
+impl Shadow {
+    pub fn new(db: usize, name: Vec<u8>) -> Shadow {
+        Shadow {
+            db,
+            keys: vec![(Slot::Lock, name.clone())],
+            name,
+            candidates: Vec::new(),
+            read_acquire: None,
+            holds: None,
+            has_owners: false,
+            seats: Default::default(),
+            permits: BTreeMap::new(),
+            next_permit: 0,
+            left: BTreeMap::new(),
+            requests: VecDeque::new(),
+            named_by: VecDeque::new(),
+            turns: 0,
+        }
+    }
+
+    pub fn db(&self) -> usize {
+        self.db
+    }
+
+    pub fn name(&self) -> &[u8] {
+        &self.name
+    }
+
+    pub fn has_keys(&self, store: &Store) -> bool {
+        let live = Live::of(store, self.db);
+        self.data_keys().iter().any(|key| live.exists(key))
+    }
+
+    /// A script is about to run. The error says why it cannot be judged.
+    pub fn begin(
+        &mut self,
+        start: &Start,
+        reading: Reading,
+        kit: &Kit,
+        store: &Store,
+        scratch: &mut Store,
+    ) -> Result<Turn, &'static str> {
+        let role = reading.role;
+        self.learn(role, &reading, start);
+        self.choose(role, start.sha, reading.is_writer, kit)?;
+        let live = Live::of(store, self.db);
+        let asked = self.fitting(role, reading.is_writer, live);
+        if asked.is_empty() {
+            return Err("its key has another form");
+        }
+        let is_own = asked.iter().any(|(candidate, _)| self.candidates[*candidate].object == "own");
+        let owner = match reading.owner {
+            Some(owner) => owner,
+            None if is_own => self.named_by(start.client).ok_or("it is not known who asks")?,
+            None => Vec::new(),
+        };
+        let mut call = reading.call;
+        call.request = self.turns;
+        if !self.seat_all(&owner, live) {
+            return Err("more than three owners at once");
+        }
+        call.owner = self.seat_of(&owner).unwrap_or(0);
+        call.permit = self.first_permit(&reading.permits).ok_or("permits of several requests")?;
+        if call.count != 1 && role == Role::PermitAcquire {
+            return Err("several permits at once");
+        }
+        self.adopt(live);
+        self.turns += 1;
+        let mut before = Vec::new();
+        for &(candidate, operation) in &asked {
+            self.fill(candidate, live, scratch);
+            let copy = View::new(scratch, store.now);
+            if before.is_empty() {
+                before = lines(scratch);
+            }
+            self.candidates[candidate].model.before(&Call { operation, ..call }, copy);
+        }
+        let now_ms = store.now.wall_ms();
+        self.requests.retain(|request| request.until_ms >= now_ms);
+        let latch = reading.latch;
+        let first = latch.as_ref().and_then(|latch| self.requests.iter().find(|known| known.latch == *latch));
+        Ok(Turn {
+            first_reply: first.map(|first| first.reply.clone()),
+            latch: latch.map(|latch| (latch, now_ms + reading.latch_ttl_ms.unwrap_or(LATCH_TTL_MS))),
+            index: reading.index,
+            is_part: matches!(role, Role::RlockRenew | Role::ReadRenew),
+            call,
+            owner,
+            asked,
+            before,
+        })
+    }
+
+    /// The script has ended: what the models say about it.
+    pub fn finish(
+        &mut self,
+        turn: Turn,
+        reply: &[u8],
+        messages: &[Message],
+        checks: &Checks,
+        store: &Store,
+        scratch: &mut Store,
+    ) -> Option<Finding> {
+        let live = Live::of(store, self.db);
+        let bytes = reply;
+        let reply = Reply::parse(bytes);
+        let reply = if turn.is_part { reply.element(turn.index) } else { reply };
+        let nothing = Wanted::nothing();
+        let mut finding = None;
+        for (rank, &(index, operation)) in turn.asked.iter().enumerate() {
+            self.fill(index, live, scratch);
+            let copy = View::new(scratch, store.now);
+            let told = self.translate_messages(index, messages);
+            let Candidate { object, model } = &mut self.candidates[index];
+            // Who else it could be is kept up to date, and has no say.
+            let speaks =
+                rank == 0 && (checks.objects.is_empty() || checks.objects.iter().any(|o| o == object));
+            let mut findings = Findings::new(checks.rules, if speaks { &checks.wanted } else { &nothing });
+            findings.operation = model.operations()[operation].name;
+            let call = Call { operation, ..turn.call };
+            let after = lines(scratch);
+            let again = turn.first_reply.is_some();
+            if let Some(first) = &turn.first_reply {
+                expect_same(&mut findings, Reply::parse(first), reply, turn.before == after);
+            }
+            judge(&mut **model, &call, Outcome { reply, messages: &told, again }, copy, &mut findings);
+            if let Some(violation) = findings.found {
+                let object = *object;
+                let lock = model.names().lock.clone();
+                let show = |text: &str| text.replace(&lock, &String::from_utf8_lossy(&self.name));
+                let seats = self.seats.iter().enumerate().filter(|(_, seat)| !seat.owner.is_empty());
+                finding = Some(Finding {
+                    event: 0,
+                    node: 0,
+                    db: self.db,
+                    object,
+                    violation: Violation { text: show(&violation.text), ..violation },
+                    key: self.name.clone(),
+                    owner: turn.owner.clone(),
+                    owners: seats.map(|(seat, of)| (owner_name(seat), of.owner.clone())).collect(),
+                    reply: reply.to_string(),
+                    messages: messages
+                        .iter()
+                        .map(|message| {
+                            format!("{} ← {}", message.channel.escape_ascii(), message.payload.escape_ascii())
+                        })
+                        .collect(),
+                    before: turn.before.iter().map(|line| show(line)).collect(),
+                    after: after.iter().map(|line| show(line)).collect(),
+                });
+            }
+        }
+        self.leave(live);
+        self.remember(turn, bytes);
+        finding
+    }
+
+    // ---- who and what it is --------------------------------------------------------------------------------------
+
+    fn learn(&mut self, role: Role, reading: &Reading, start: &Start) {
+        for (slot, key) in &reading.keys {
+            match self.keys.iter_mut().find(|(known, _)| known == slot) {
+                Some((_, known)) => known.clone_from(key),
+                None => self.keys.push((*slot, key.clone())),
+            }
+        }
+        if let Some(owner) = &reading.owner {
+            self.has_owners = true;
+            if role.object() == "own" {
+                self.note_name(start.client, owner);
+            }
+            let holds = reading.keys.iter().find(|(slot, _)| *slot == Slot::Holds).map(|(_, key)| key);
+            if let Some(holds) = holds
+                && let Some(at) = memchr::memmem::find(holds, owner)
+            {
+                self.holds = Some((holds[..at].to_vec(), holds[at + owner.len()..].to_vec()));
+            }
+        }
+    }
+
+    fn named_by(&self, client: u64) -> Option<Vec<u8>> {
+        self.named_by.iter().find(|(known, _)| *known == client).map(|(_, owner)| owner.clone())
+    }
+
+    fn note_name(&mut self, client: u64, owner: &[u8]) {
+        self.named_by.retain(|(known, _)| *known != client);
+        if self.named_by.len() >= MAX_CONNECTIONS {
+            self.named_by.pop_front();
+        }
+        self.named_by.push_back((client, owner.to_vec()));
+    }
+
+    /// Keeps the objects that have this operation, or begins anew with those that have.
+    fn choose(&mut self, role: Role, sha: [u8; 40], is_writer: bool, kit: &Kit) -> Result<(), &'static str> {
+        let other_holds = role == Role::ReadAcquire && self.read_acquire != Some(sha);
+        let fits = |candidate: &Candidate| operation(&*candidate.model, role, is_writer).is_some();
+        if !other_holds && self.candidates.iter().any(fits) {
+            self.candidates.retain(fits);
+            return Ok(());
+        }
+        // A node sees but a part of a lock that several make up.
+        let single = all_objects(kit).into_iter().filter(|(_, model)| model.nodes() == 1);
+        let all = single.map(|(object, model)| Candidate { object, model });
+        let new: Vec<Candidate> = all.filter(fits).collect();
+        if new.is_empty() {
+            return Err("no promise is known");
+        }
+        self.candidates = new;
+        self.read_acquire = kit.tool(Role::ReadAcquire).map(|tool| sha1_hex(tool.text.as_bytes()));
+        self.left.clear();
+        self.requests.clear();
+        Ok(())
+    }
+
+    /// The candidates whose form the lock has, with the operation that the script is to them.
+    fn fitting(&self, role: Role, is_writer: bool, live: Live) -> Vec<(usize, usize)> {
+        let fits = |candidate: &Candidate| match live.value(&self.name) {
+            _ if COUNTERS.contains(&candidate.object) => true,
+            Some((Value::Hash(hash), _)) => {
+                hash.contains(MODE, live.now.wall_ms()) == (candidate.object == "rw")
+            }
+            // The first releases kept locks in strings.
+            Some(_) => false,
+            None => true,
+        };
+        let candidates = self.candidates.iter().enumerate().filter(|(_, candidate)| fits(candidate));
+        candidates
+            .filter_map(|(index, candidate)| Some((index, operation(&*candidate.model, role, is_writer)?)))
+            .collect()
+    }
+
+    // ---- owners and permits --------------------------------------------------------------------------------------
+
+    fn seat_of(&self, owner: &[u8]) -> Option<usize> {
+        self.seats.iter().position(|seat| !owner.is_empty() && seat.owner == owner)
+    }
+
+    /// Everybody who is named in the keys.
+    fn present(&self, live: Live) -> Vec<Vec<u8>> {
+        let mut present: Vec<Vec<u8>> = Vec::new();
+        if !self.has_owners {
+            return present;
+        }
+        let mut add = |name: &[u8]| {
+            let name = name.strip_suffix(WRITER).unwrap_or(name);
+            if !present.iter().any(|known| known == name) {
+                present.push(name.to_vec());
+            }
+        };
+        for (_, key) in self.keys.iter().filter(|(slot, _)| holds_data(*slot)) {
+            match live.value(key) {
+                Some((Value::Hash(hash), _)) => {
+                    hash.iter().filter(|field| field.name != MODE).for_each(|field| add(field.name));
+                }
+                Some((Value::List(list), _)) => list.iter().for_each(&mut add),
+                Some((Value::SortedSet(set), _)) => set.iter().for_each(|(member, _)| add(member)),
+                _ => {}
+            }
+        }
+        present
+    }
+
+    /// Gives the caller and all who are named in the keys a place. False: there are not enough.
+    fn seat_all(&mut self, caller: &[u8], live: Live) -> bool {
+        let mut wanted = self.present(live);
+        for seat in &mut self.seats {
+            seat.is_visitor = !wanted.contains(&seat.owner);
+        }
+        // Whose a string is cannot be seen: nobody goes while there is one.
+        let is_hidden = self.has_owners && matches!(live.value(&self.name), Some((Value::String(_), _)));
+        if !caller.is_empty() && !wanted.iter().any(|owner| owner == caller) {
+            wanted.push(caller.to_vec());
+        }
+        if wanted.len() > OWNERS {
+            return false;
+        }
+        for owner in &wanted {
+            if self.seat_of(owner).is_none() {
+                let free =
+                    self.seats.iter().enumerate().filter(|(_, seat)| {
+                        seat.owner.is_empty() || !is_hidden && !wanted.contains(&seat.owner)
+                    });
+                let best = free.min_by_key(|(_, seat)| (!seat.owner.is_empty(), !seat.is_visitor, seat.used));
+                let Some((index, _)) = best else { return false };
+                self.seats[index] = Seat { owner: owner.clone(), used: self.turns, is_visitor: false };
+            }
+        }
+        if let Some(seat) = self.seat_of(caller) {
+            self.seats[seat].used = self.turns;
+        }
+        true
+    }
+
+    /// The number of the first of these permits; the others have to follow it.
+    fn first_permit(&mut self, permits: &[Vec<u8>]) -> Option<u64> {
+        if self.permits.len() > MAX_PERMITS {
+            self.permits.clear();
+            self.left.clear();
+        }
+        let mut first = None;
+        for (index, permit) in permits.iter().enumerate() {
+            let number = self.number_of(permit);
+            if number != *first.get_or_insert(number) + index as u64 {
+                return None;
+            }
+        }
+        Some(first.unwrap_or(self.next_permit))
+    }
+
+    fn number_of(&mut self, permit: &[u8]) -> u64 {
+        *self.permits.entry(permit.to_vec()).or_insert_with(|| {
+            self.next_permit += 1;
+            self.next_permit - 1
+        })
+    }
+
+    // ---- keys ----------------------------------------------------------------------------------------------------
+
+    fn data_keys(&self) -> Vec<Vec<u8>> {
+        let mut keys: Vec<Vec<u8>> =
+            self.keys.iter().filter(|(slot, _)| holds_data(*slot)).map(|(_, key)| key.clone()).collect();
+        if self.candidates.iter().any(|candidate| candidate.object == "rw") {
+            let owners = self.seats.iter().filter(|seat| !seat.owner.is_empty());
+            keys.extend(owners.flat_map(|seat| self.hold_keys(&seat.owner)));
+        }
+        keys
+    }
+
+    /// The keys of an owner's holds.
+    fn hold_keys(&self, owner: &[u8]) -> Vec<Vec<u8>> {
+        let name = &self.name[..];
+        let (front, back) = match &self.holds {
+            Some((front, back)) => (front.clone(), back.clone()),
+            None if name.contains(&b'{') => ([name, b":"].concat(), b":rwlock_timeout".to_vec()),
+            None => ([b"{", name, b"}:"].concat(), b":rwlock_timeout".to_vec()),
+        };
+        // Older releases put the name of the lock before the owner as it is.
+        let old = [name, b":", owner, b":rwlock_timeout"].concat();
+        let prefixes = [[&front, owner, &back].concat(), old];
+        prefixes
+            .iter()
+            .flat_map(|prefix| {
+                (1..=HOLDS).map(move |hold| [prefix, &b":"[..], hold.to_string().as_bytes()].concat())
+            })
+            .collect()
+    }
+
+    /// A state that the last script has not left behind is taken as it is.
+    fn adopt(&mut self, live: Live) {
+        let now_ms = live.now.wall_ms();
+        let is_as_left = self.left.iter().all(|(key, left)| {
+            let lives = left.as_ref().filter(|(_, end)| end.is_none_or(|end| end >= now_ms));
+            match (lives, state(live, key)) {
+                (None, None) => true,
+                (Some(left), Some(now)) => *left == now,
+                _ => false,
+            }
+        });
+        if self.left.is_empty() || !is_as_left {
+            let is_empty = !self.data_keys().iter().any(|key| live.exists(key));
+            for Candidate { model, .. } in &mut self.candidates {
+                model.reset();
+                if !is_empty {
+                    model.disturbed();
+                }
+            }
+        }
+    }
+
+    fn leave(&mut self, live: Live) {
+        self.left = self.data_keys().into_iter().map(|key| (key.clone(), state(live, &key))).collect();
+    }
+
+    fn remember(&mut self, turn: Turn, reply: &[u8]) {
+        let (Some((latch, until_ms)), None) = (turn.latch, turn.first_reply) else { return };
+        if self.requests.len() >= MAX_REQUESTS {
+            self.requests.pop_front();
+        }
+        self.requests.push_back(Request { latch, reply: reply.to_vec(), until_ms });
+    }
+
+    // ---- translation ---------------------------------------------------------------------------------------------
+
+    /// Copies the keys of the lock into a store as the model knows them.
+    fn fill(&mut self, index: usize, live: Live, scratch: &mut Store) {
+        scratch.clear(0);
+        scratch.now = live.now;
+        let limits = scratch.limits.clone();
+        let mut copies: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+        {
+            let candidate = &self.candidates[index];
+            let names = candidate.model.names();
+            for (slot, key) in self.keys.iter().filter(|(slot, _)| holds_data(*slot)) {
+                copies.push((key.clone(), named(names, *slot)));
+            }
+            if candidate.object == "rw" {
+                for (seat, Seat { owner, .. }) in
+                    self.seats.iter().enumerate().filter(|(_, seat)| !seat.owner.is_empty())
+                {
+                    let old = format!("{}:{}:rwlock_timeout", names.lock, OWNER_IDS[seat]);
+                    let prefixes = [names.holds[seat].clone(), old];
+                    let model_keys = prefixes.iter().flat_map(|prefix| {
+                        (1..=HOLDS).map(move |hold| format!("{prefix}:{hold}").into_bytes())
+                    });
+                    copies.extend(self.hold_keys(owner).into_iter().zip(model_keys));
+                }
+            }
+        }
+        let has_permits = self.candidates[index].object == "permit";
+        for (key, name) in copies {
+            let Some((value, end_ms)) = live.value(&key) else { continue };
+            let value = self.translate(value, has_permits, &limits);
+            let slot = scratch.insert(0, &name, value);
+            scratch.set_expiry(0, slot, end_ms);
+        }
+    }
+
+    fn translate(&mut self, value: &Value, has_permits: bool, limits: &Limits) -> Value {
+        match value {
+            Value::Hash(hash) if self.has_owners => {
+                let mut copy = Hash::new();
+                for field in hash.iter() {
+                    copy.set(&self.model_owner(field.name), field.value, limits);
+                }
+                Value::Hash(copy)
+            }
+            Value::List(list) if self.has_owners => {
+                let mut copy = List::new(limits);
+                for element in list.iter() {
+                    copy.push(End::Tail, &self.model_owner(element), limits);
+                }
+                Value::List(copy)
+            }
+            Value::SortedSet(set) if has_permits || self.has_owners => {
+                let members: Vec<(Vec<u8>, f64)> =
+                    set.iter().map(|(member, score)| (member.to_vec(), score)).collect();
+                let mut copy = SortedSet::for_members(members.len(), OWNER_IDS[0].len(), limits);
+                for (member, score) in members {
+                    let member = if has_permits {
+                        permit_id(self.number_of(&member)).to_vec()
+                    } else {
+                        self.model_owner(&member)
+                    };
+                    copy.add(&member, score, limits);
+                }
+                Value::SortedSet(copy)
+            }
+            _ => value.clone(),
+        }
+    }
+
+    /// A text with the model's owner in the place of the real one that it begins with.
+    fn model_owner(&self, text: &[u8]) -> Vec<u8> {
+        let name = text.strip_suffix(WRITER).unwrap_or(text);
+        match self.seat_of(name) {
+            Some(seat) => [OWNER_IDS[seat].as_bytes(), &text[name.len()..]].concat(),
+            None => text.to_vec(),
+        }
+    }
+
+    fn translate_messages(&self, index: usize, messages: &[Message]) -> Vec<Message> {
+        let names = self.candidates[index].model.names();
+        let channel = self.keys.iter().find(|(slot, _)| *slot == Slot::Channel).map(|(_, channel)| channel);
+        let translate = |message: &Message| {
+            let rest = channel.and_then(|channel| message.channel.strip_prefix(&channel[..]));
+            let channel = match rest {
+                Some([b':', owner @ ..]) => {
+                    [named(names, Slot::Channel), b":".to_vec(), self.model_owner(owner)].concat()
+                }
+                Some(rest) => [&named(names, Slot::Channel)[..], rest].concat(),
+                None => message.channel.clone(),
+            };
+            Message { channel, payload: message.payload.clone() }
+        };
+        messages.iter().map(translate).collect()
+    }
+}
+
+/// What the script with a role is to a model.
+fn operation(model: &dyn Model, role: Role, is_writer: bool) -> Option<usize> {
+    let roles = [role, role.of_class("RedissonSpinLock"), role.of_class("RedissonPermitExpirableSemaphore")];
+    let sends = |operation: &Operation| match operation.sends {
+        Sends::Either(first, second) => roles.contains(&first) || roles.contains(&second),
+        sends => sends.role().is_some_and(|role| roles.contains(&role)),
+    };
+    let operations = || model.operations().iter().enumerate().filter(|(_, operation)| sends(operation));
+    // The same script renews readers and writers.
+    let mut of_kind = operations().filter(|(_, operation)| operation.name.starts_with("write.") == is_writer);
+    of_kind.next().or_else(|| operations().next()).map(|(index, _)| index)
+}
+
+/// The model's name for a key or a channel.
+fn named(names: &Names, slot: Slot) -> Vec<u8> {
+    let mut args = Args::default();
+    names.write(slot, &Call::default(), false, &mut args);
+    args.iter().next().unwrap_or_default().to_vec()
+}
+
+/// All keys of a store, a line for each.
+fn lines(store: &Store) -> Vec<String> {
+    let ttl = |end_ms: Option<i64>| match end_ms {
+        Some(end_ms) => format!("{} ms", end_ms - store.now.wall_ms()),
+        None => "no end".to_owned(),
+    };
+    let keys = store.dbs[0].iter();
+    let mut lines: Vec<String> = keys
+        .map(|(_, key, entry)| {
+            format!("{} = {}, {}", shorten(key), show_value(&entry.value), ttl(entry.expires_at_ms()))
+        })
+        .collect();
+    lines.sort();
+    lines
+}
+
+/// A key's DUMP and its end.
+fn state(live: Live, key: &[u8]) -> Left {
+    let (value, end_ms) = live.value(key)?;
+    Some((rdb::dump(value, redlatch_core::version::Version::V7_4, false), end_ms))
+}

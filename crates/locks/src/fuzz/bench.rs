@@ -1,0 +1,275 @@
+//! The server that schedules run on: one node in this process with a clock that moves when told.
+
+use super::branches::{self, Branch};
+use crate::locks::kit::Tool;
+use crate::locks::model::{Args, Message, Reply};
+use crate::locks::view::View;
+use redlatch_core::node::Config;
+use redlatch_core::script::sha1_hex;
+use redlatch_core::version::Version;
+use redlatch_core::wire::client::elements;
+use redlatch_core::world::{ClockMode, ConnId, World, WorldOptions};
+use smallvec::SmallVec;
+
+/// A script loop is given up after so many slices of 100,000 instructions.
+const SLICES: usize = 100;
+
+pub struct Bench {
+    world: World,
+    nodes: Vec<Lines>,
+    /// The node that was spoken to last.
+    node: usize,
+    /// Scripts that did not run in one go.
+    interrupted: u64,
+    reply: Vec<u8>,
+    /// Bytes that the listener got.
+    pushed: Vec<u8>,
+    messages: Vec<Message>,
+    /// What was sent and answered, if somebody wants to know.
+    record: Option<Vec<Exchange>>,
+    /// In the place of scripts run their copies with marks.
+    watches_branches: bool,
+}
+
+/// The connections to a node.
+#[derive(Clone, Copy)]
+struct Lines {
+    client: ConnId,
+    /// Hears everything that is published.
+    listener: ConnId,
+}
+
+/// A command and its reply. A script goes with its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exchange {
+    pub node: usize,
+    pub argv: Vec<Vec<u8>>,
+    pub reply: Vec<u8>,
+}
+
+impl Exchange {
+    /// The command.
+    pub fn words(&self) -> Vec<&[u8]> {
+        self.argv.iter().map(Vec::as_slice).collect()
+    }
+}
+
+/// A script for the server.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    plain: Text,
+    /// The copy that tells which branches were taken.
+    marked: Text,
+    pub branches: Vec<Branch>,
+    keys: String,
+}
+
+#[derive(Clone, Debug)]
+struct Text {
+    sha: [u8; 40],
+    text: String,
+}
+
+impl Text {
+    fn new(text: String) -> Text {
+        Text { sha: sha1_hex(text.as_bytes()), text }
+    }
+}
+
+impl Loaded {
+    pub fn new(tool: &Tool) -> Loaded {
+        let marked = branches::mark(&tool.text);
+        Loaded {
+            plain: Text::new(tool.text.clone()),
+            marked: Text::new(marked.text),
+            branches: marked.branches,
+            keys: tool.binding.keys.len().to_string(),
+        }
+    }
+}
+
+impl Bench {
+    pub fn new(version: Version, nodes: usize) -> Bench {
+        let mut world = World::new(WorldOptions {
+            seed: 0,
+            clock: ClockMode::Manual,
+            wall_start_ms: 1_700_000_000_000,
+            nodes: (0..nodes).map(|_| Config::new(version)).collect(),
+        });
+        let mut open = |node| {
+            let server = "127.0.0.1:6379".to_owned();
+            let client = world.open(node, "127.0.0.1:50001".to_owned(), server.clone());
+            let listener = world.open(node, "127.0.0.1:50002".to_owned(), server);
+            world.request(listener, &[b"PSUBSCRIBE", b"*"]);
+            world.take_output(listener, &mut Vec::new());
+            Lines { client, listener }
+        };
+        let nodes = (0..nodes).map(&mut open).collect();
+        Bench {
+            world,
+            nodes,
+            node: 0,
+            interrupted: 0,
+            reply: Vec::new(),
+            pushed: Vec::new(),
+            messages: Vec::new(),
+            record: None,
+            watches_branches: false,
+        }
+    }
+
+    pub fn now_ms(&self) -> i64 {
+        self.world.clock().now().wall_ms()
+    }
+
+    /// The node that was spoken to last.
+    pub fn view(&self) -> View<'_> {
+        View::of_node(self.world.nodes(), self.node, self.world.clock().now())
+    }
+
+    /// Whom the next request goes to.
+    pub fn speak_to(&mut self, node: usize) {
+        self.node = node;
+    }
+
+    /// Empties all nodes and sets their clocks right.
+    pub fn reset(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.node = node;
+            self.command(&[b"FLUSHALL"]);
+            self.jump(-self.world.nodes()[node].wall_jump_ms);
+        }
+        self.node = 0;
+    }
+
+    /// The clock of the node jumps.
+    pub fn jump(&mut self, ms: i64) {
+        if ms != 0 {
+            let (ms, node) = (ms.to_string(), self.node.to_string());
+            self.command(&[b"SIM.CLOCK", b"JUMP", ms.as_bytes(), b"NODE", node.as_bytes()]);
+        }
+    }
+
+    /// Scripts that did not run in one go, but were interrupted for being long.
+    pub fn interrupted(&self) -> u64 {
+        self.interrupted
+    }
+
+    /// Nothing was sent, and nothing came.
+    pub fn keep_silent(&mut self) {
+        self.reply.clear();
+        self.messages.clear();
+    }
+
+    pub fn advance(&mut self, ms: u64) {
+        self.world.advance(ms);
+    }
+
+    /// Sends a command. The reply stays until the next one.
+    pub fn command(&mut self, argv: &[&[u8]]) -> Reply<'_> {
+        self.request(argv);
+        if let Some(record) = &mut self.record {
+            let argv = argv.iter().map(|arg| arg.to_vec()).collect();
+            record.push(Exchange { node: self.node, argv, reply: self.reply.clone() });
+        }
+        Reply::parse(&self.reply)
+    }
+
+    /// Whether it is noted from here on which branches scripts take.
+    pub fn watch_branches(&mut self, on: bool) {
+        if self.watches_branches != on {
+            self.watches_branches = on;
+            self.world.note_lines(on);
+        }
+    }
+
+    /// The branches that a script took when it ran last, if they were noted.
+    pub fn branches_taken<'a>(&self, script: &'a Loaded) -> impl Iterator<Item = usize> + use<'a, '_> {
+        let node = &self.world.nodes()[self.node];
+        let branches = script.branches.iter().filter(|_| self.watches_branches).enumerate();
+        branches.filter(|(_, branch)| node.has_reached(branch.line)).map(|(index, _)| index)
+    }
+
+    /// Runs a script; loads it if the server does not have it, as clients do.
+    pub fn run(&mut self, script: &Loaded, args: &Args) {
+        let Text { sha, text } = if self.watches_branches { &script.marked } else { &script.plain };
+        let mut argv: SmallVec<[&[u8]; 16]> = SmallVec::new();
+        argv.extend([&b"EVALSHA"[..], sha, script.keys.as_bytes()]);
+        argv.extend(args.iter());
+        self.request(&argv);
+        if self.reply.starts_with(b"-NOSCRIPT") {
+            self.request(&[b"SCRIPT", b"LOAD", text.as_bytes()]);
+            self.request(&argv);
+        }
+        if let Some(record) = &mut self.record {
+            argv[0] = b"EVAL";
+            argv[1] = script.plain.text.as_bytes();
+            let argv = argv.iter().map(|arg| arg.to_vec()).collect();
+            record.push(Exchange { node: self.node, argv, reply: self.reply.clone() });
+        }
+    }
+
+    /// Begins to note what is sent and answered.
+    pub fn record(&mut self) {
+        self.record = Some(Vec::new());
+    }
+
+    /// What was noted since the last call.
+    pub fn recorded(&mut self) -> Vec<Exchange> {
+        self.record.as_mut().map(std::mem::take).unwrap_or_default()
+    }
+
+    fn request(&mut self, argv: &[&[u8]]) {
+        let Lines { client, listener } = self.nodes[self.node];
+        self.world.request(client, argv);
+        if self.world.is_running_script(self.node) {
+            self.go_on();
+        }
+        self.reply.clear();
+        self.world.take_output(client, &mut self.reply);
+        self.messages.clear();
+        self.pushed.clear();
+        self.world.take_output(listener, &mut self.pushed);
+        parse_messages(&self.pushed, &mut self.messages);
+    }
+
+    /// A script did not come to its end in one go.
+    fn go_on(&mut self) {
+        self.interrupted += 1;
+        let mut slices = 0;
+        while self.world.run_slice(self.node) {
+            slices += 1;
+            if slices == SLICES {
+                let server = "127.0.0.1:6379".to_owned();
+                let other = self.world.open(self.node, "127.0.0.1:50003".to_owned(), server);
+                self.world.request(other, &[b"SCRIPT", b"KILL"]);
+                self.world.close(other);
+            }
+        }
+    }
+
+    pub fn reply(&self) -> Reply<'_> {
+        Reply::parse(&self.reply)
+    }
+
+    pub fn reply_bytes(&self) -> &[u8] {
+        &self.reply
+    }
+
+    /// What the last request published.
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+}
+
+fn parse_messages(mut bytes: &[u8], into: &mut Vec<Message>) {
+    while let Some(len) = redlatch_core::wire::client::value_len(bytes) {
+        if let [_, _, channel, payload] = elements(&bytes[..len])[..]
+            && let (Reply::Text(channel), Reply::Text(payload)) =
+                (Reply::parse(channel), Reply::parse(payload))
+        {
+            into.push(Message { channel: channel.to_vec(), payload: payload.to_vec() });
+        }
+        bytes = &bytes[len..];
+    }
+}

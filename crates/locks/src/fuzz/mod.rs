@@ -1,0 +1,347 @@
+//! Fuzzing of lock scripts: random schedules against the scripts of a release, with a model of the lock in lock-step.
+//!
+//! A schedule says who does what and when; the clock stands still in between. After each script the model compares what the server
+//! answered, published and stored with what the lock promises. The first broken promise ends the run, and the schedule is shrunk until
+//! no step can go.
+//!
+//! | file | concept |
+//! |---|---|
+//! | `schedule` | steps, their words, random ones |
+//! | `bench` | the server |
+//! | `branches` | the branches of a script, and a copy of it that tells which were taken |
+//! | `runner` | one schedule, step by step |
+//! | `shrink` | the shortest schedule |
+//! | `compare` | two releases on the same schedules |
+//! | `real` | the same schedule on a real server |
+//! | `report` | what people and programs read |
+//!
+//! The models stand in [`crate::locks`].
+
+// A driver: it measures time and uses all processors.
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
+pub mod bench;
+pub mod branches;
+pub mod compare;
+pub mod real;
+pub mod report;
+pub mod runner;
+pub mod schedule;
+mod shrink;
+
+use std::time::{Duration, Instant};
+
+use crate::locks::invariant::Rules;
+use crate::locks::kit::Kit;
+use crate::locks::model::{OWNERS, Violation, Wanted, objects};
+use redlatch_core::rng::Rng;
+use redlatch_core::version::Version;
+use runner::{Coverage, Line, Runner};
+use schedule::{COMMON, Common, Step};
+
+/// What to try.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Objects by name; empty: all that the release has.
+    pub objects: Vec<String>,
+    pub wanted: Wanted,
+    pub rules: Rules,
+    pub seed: u64,
+    /// Schedules for each object and job; without it time decides.
+    pub runs: Option<u64>,
+    /// For each object.
+    pub time: Duration,
+    /// Lost replies, lost keys, wrong clocks.
+    pub faults: bool,
+    pub owners: usize,
+    /// All schedules of that many steps, instead of random ones.
+    pub exhaustive: Option<usize>,
+    pub jobs: usize,
+    /// Which part of the schedules this process tries: `(1, 4)` is the second of four.
+    pub shard: (u64, u64),
+    /// Ends with the first violation of an object.
+    pub stop_at_first: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            objects: Vec::new(),
+            wanted: Wanted::default(),
+            rules: Rules::AsDocumented,
+            seed: 0,
+            runs: None,
+            time: Duration::from_secs(5),
+            faults: true,
+            owners: OWNERS,
+            exhaustive: None,
+            jobs: 1,
+            shard: (0, 1),
+            stop_at_first: false,
+        }
+    }
+}
+
+/// A broken promise with the shortest schedule that shows it.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    pub object: &'static str,
+    pub violation: Violation,
+    pub rules: Rules,
+    pub steps: Vec<Step>,
+    /// The schedule as it goes on a fresh server.
+    pub lines: Vec<Line>,
+    /// How many schedules had been tried.
+    pub schedules: u64,
+    pub after: Duration,
+    /// How many steps the schedule had before it was reduced, and how long that took.
+    pub first_steps: usize,
+    pub reduction: Duration,
+}
+
+/// What was found at one object, and how far the search went.
+#[derive(Clone, Debug)]
+pub struct ObjectReport {
+    pub object: &'static str,
+    pub findings: Vec<Finding>,
+    pub schedules: u64,
+    pub coverage: Coverage,
+    /// The operations in the order of the coverage.
+    pub operations: Vec<OperationReport>,
+    pub took: Duration,
+}
+
+/// What the coverage of an operation refers to.
+#[derive(Clone, Debug)]
+pub struct OperationReport {
+    pub name: &'static str,
+    /// The release has what it needs.
+    pub is_present: bool,
+    /// Its script as `Class.method`; empty if it sends none.
+    pub script: String,
+    /// The branches of the script, in the order of the coverage.
+    pub branches: Vec<String>,
+}
+
+/// Branches are counted in one of so many schedules: 64 in a row, because scripts with marks are loaded for it.
+const WATCHED: u64 = 16;
+const WATCHED_IN_A_ROW: u64 = 64;
+
+/// Tries schedules on every object of a release.
+pub fn run(kit: &Kit, options: &Options) -> Result<Vec<ObjectReport>, String> {
+    let known: Vec<&'static str> = objects(kit).into_iter().map(|(name, _)| name).collect();
+    if let Some(unknown) = options.objects.iter().find(|object| !known.contains(&object.as_str())) {
+        return Err(format!("no object '{unknown}' in this release; there are {}", known.join(", ")));
+    }
+    let chosen = known
+        .into_iter()
+        .filter(|name| options.objects.is_empty() || options.objects.iter().any(|object| object == name));
+    Ok(chosen.map(|object| run_object(kit, object, options)).collect())
+}
+
+fn run_object(kit: &Kit, object: &'static str, options: &Options) -> ObjectReport {
+    let jobs = options.jobs.max(1) as u64;
+    let mut reports: Vec<ObjectReport> = std::thread::scope(|scope| {
+        let work = |job: u64| move || Search::new(kit, object, options, job, jobs).run();
+        let threads: Vec<_> = (1..jobs).map(|job| scope.spawn(work(job))).collect();
+        let mut reports = vec![work(0)()];
+        reports.extend(threads.into_iter().filter_map(|thread| thread.join().ok()));
+        reports
+    });
+    let mut all = reports.remove(0);
+    for report in reports {
+        all.schedules += report.schedules;
+        all.coverage.add(&report.coverage);
+        for finding in report.findings {
+            let same = |known: &Finding| {
+                (known.violation.invariant, known.violation.operation)
+                    == (finding.violation.invariant, finding.violation.operation)
+            };
+            match all.findings.iter_mut().find(|known| same(known)) {
+                Some(known) if known.steps.len() <= finding.steps.len() => {}
+                Some(known) => *known = finding,
+                None => all.findings.push(finding),
+            }
+        }
+    }
+    all
+}
+
+/// A server with the scripts of a release, for one object.
+pub fn runner_for(kit: &Kit, object: &str) -> Option<Runner> {
+    let (_, model) = objects(kit).into_iter().find(|(name, _)| *name == object)?;
+    Some(Runner::new(kit, model, Version::V7_4))
+}
+
+/// The search of one job.
+struct Search<'a> {
+    kit: &'a Kit,
+    object: &'static str,
+    options: &'a Options,
+    job: u64,
+    jobs: u64,
+    runner: Runner,
+    wanted: Wanted,
+    findings: Vec<Finding>,
+    schedules: u64,
+    start: Instant,
+}
+
+impl<'a> Search<'a> {
+    fn new(kit: &'a Kit, object: &'static str, options: &'a Options, job: u64, jobs: u64) -> Search<'a> {
+        let model = objects(kit).into_iter().find(|(name, _)| *name == object).map(|(_, model)| model);
+        Search {
+            kit,
+            object,
+            options,
+            job,
+            jobs,
+            runner: Runner::new(kit, model.expect("the object was listed"), Version::V7_4),
+            wanted: options.wanted.clone(),
+            findings: Vec::new(),
+            schedules: 0,
+            start: Instant::now(),
+        }
+    }
+
+    fn run(mut self) -> ObjectReport {
+        match self.options.exhaustive {
+            Some(depth) => self.all(depth),
+            None => self.random(),
+        }
+        ObjectReport {
+            object: self.object,
+            findings: self.findings,
+            schedules: self.schedules,
+            operations: (0..self.runner.operations().len())
+                .map(|operation| self.runner.describe(operation))
+                .collect(),
+            coverage: self.runner.coverage,
+            took: self.start.elapsed(),
+        }
+    }
+
+    fn random(&mut self) {
+        let mut steps = Vec::new();
+        let operations = self.runner.operations();
+        let (shard, shards) = self.options.shard;
+        for n in 0u64.. {
+            if self.is_over(n) {
+                break;
+            }
+            // Each schedule has a number, and its own stream from it.
+            let number = (n * self.jobs + self.job) * shards + shard;
+            let mut rng = Rng::new(self.options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            schedule::random(&mut rng, operations, self.options.owners, self.options.faults, &mut steps);
+            self.attempt(&steps);
+        }
+    }
+
+    /// All schedules up to a length; owners come in their order, because they are alike.
+    fn all(&mut self, depth: usize) {
+        let alphabet = self.alphabet();
+        let (shard, shards) = self.options.shard;
+        let parts = shards * self.jobs;
+        let part = shard * self.jobs + self.job;
+        let mut places = Vec::new();
+        for len in 1..=depth {
+            places.clear();
+            places.resize(len, 0usize);
+            let mut number = 0u64;
+            loop {
+                let steps: Vec<Step> = places.iter().map(|place| alphabet[*place]).collect();
+                number += 1;
+                if number % parts == part && in_order(&steps) {
+                    self.attempt(&steps);
+                    if self.options.stop_at_first && !self.findings.is_empty() {
+                        return;
+                    }
+                }
+                let Some(at) = places.iter().rposition(|place| *place + 1 < alphabet.len()) else { break };
+                places[at] += 1;
+                places[at + 1..].fill(0);
+            }
+        }
+    }
+
+    /// Every operation for every owner with two choices, and time to just after and just before the next instant.
+    fn alphabet(&self) -> Vec<Step> {
+        let mut alphabet =
+            vec![Step { action: 0, owner: 0, choice: 0 }, Step { action: 0, owner: 0, choice: 2 }];
+        for owner in 0..self.options.owners as u8 {
+            if self.options.faults {
+                let again = COMMON.iter().position(|common| *common == Common::Again).unwrap_or(0);
+                alphabet.push(Step { action: again as u8, owner, choice: 0 });
+            }
+            for operation in
+                (0..self.runner.operations().len()).filter(|operation| self.runner.can(*operation))
+            {
+                let chooses = self.runner.operations()[operation].name.contains("acquire");
+                for choice in 0..=chooses as u8 {
+                    alphabet.push(Step { action: (COMMON.len() + operation) as u8, owner, choice });
+                }
+            }
+        }
+        alphabet
+    }
+
+    fn is_over(&self, n: u64) -> bool {
+        if self.options.stop_at_first && !self.findings.is_empty() {
+            return true;
+        }
+        match self.options.runs {
+            Some(runs) => n >= runs,
+            None => n.is_multiple_of(64) && self.start.elapsed() >= self.options.time,
+        }
+    }
+
+    fn attempt(&mut self, steps: &[Step]) {
+        self.runner.watch_branches((self.schedules / WATCHED_IN_A_ROW).is_multiple_of(WATCHED));
+        self.schedules += 1;
+        let rules = self.options.rules;
+        let Some((at, violation)) = self.runner.run(steps, rules, &self.wanted, None) else { return };
+        let after = self.start.elapsed();
+        let schedules = self.schedules;
+        let same = Wanted::one(violation.invariant, violation.operation);
+        let coverage = self.runner.coverage.clone();
+        let runner = &mut self.runner;
+        runner.watch_branches(false);
+        let first = &steps[..steps.len().min(at + 1)];
+        let mut shortest = shrink::shrink(first, |steps| runner.run(steps, rules, &same, None).is_some());
+        let reduction = self.start.elapsed() - after;
+        // What happened before does not count: the report is what a fresh server does.
+        let mut lines = Vec::new();
+        let mut fresh = runner_for(self.kit, self.object).expect("the object was listed");
+        let repeated = fresh.run(&shortest, rules, &same, Some(&mut lines));
+        let violation = match repeated {
+            Some((_, violation)) => violation,
+            None => {
+                shortest = steps.to_vec();
+                violation
+            }
+        };
+        self.runner.coverage = coverage;
+        self.wanted.except.push((violation.invariant, violation.operation));
+        self.findings.push(Finding {
+            object: self.object,
+            violation,
+            rules,
+            steps: shortest,
+            lines,
+            schedules,
+            after,
+            first_steps: first.len(),
+            reduction,
+        });
+    }
+}
+
+/// Whether owners come in the order A, B, C: they are alike.
+fn in_order(steps: &[Step]) -> bool {
+    let mut next = 0;
+    steps.iter().filter(|step| step.common() != Some(Common::Advance)).all(|step| {
+        let fits = step.owner <= next;
+        next = next.max(step.owner + 1);
+        fits
+    })
+}

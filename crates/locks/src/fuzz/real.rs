@@ -1,0 +1,132 @@
+//! The same schedule on a real server.
+//!
+//! A real server's clock cannot be moved, so time goes on by taking it from the life of every key. What the script itself takes
+//! is left over: numbers may differ by [`SLACK_MS`]. Several nodes are several databases there.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use super::runner::{self, Line};
+use crate::locks::model::Reply;
+use crate::locks::show::shorten;
+use redlatch_core::wire::client::{elements, encode, value_len};
+
+/// By how much a time to live may differ.
+const SLACK_MS: i64 = 500;
+
+/// A connection to a real server.
+pub struct Real {
+    stream: TcpStream,
+    /// The node that was spoken to last, and how many there are.
+    node: usize,
+    nodes: usize,
+    buffer: Vec<u8>,
+}
+
+impl Real {
+    /// Connects to a server without keys. The error says why not.
+    pub fn connect(address: &str) -> Result<Real, String> {
+        let failed = |error: std::io::Error| format!("{address}: {error}");
+        let stream = TcpStream::connect(address).map_err(failed)?;
+        stream.set_read_timeout(Some(Duration::from_secs(5))).map_err(failed)?;
+        let mut real = Real { stream, node: 0, nodes: 1, buffer: Vec::new() };
+        match Reply::parse(&real.call(&[b"DBSIZE"])?) {
+            Reply::Int(0) => Ok(real),
+            Reply::Int(_) => Err(format!("{address} holds keys, and a schedule flushes them")),
+            other => Err(format!("{address}: {other}")),
+        }
+    }
+
+    fn call(&mut self, argv: &[&[u8]]) -> Result<Vec<u8>, String> {
+        self.stream.write_all(&encode(argv)).map_err(|error| error.to_string())?;
+        let mut chunk = [0; 4096];
+        loop {
+            if let Some(len) = value_len(&self.buffer) {
+                return Ok(self.buffer.drain(..len).collect());
+            }
+            match self.stream.read(&mut chunk).map_err(|error| error.to_string())? {
+                0 => return Err("the server closed the connection".to_owned()),
+                len => self.buffer.extend_from_slice(&chunk[..len]),
+            }
+        }
+    }
+
+    /// Runs what a schedule sent, and says where the server answers otherwise.
+    pub fn compare(&mut self, lines: &[Line]) -> Result<Option<String>, String> {
+        let compared = self.compare_lines(lines);
+        self.call(&[b"FLUSHALL"])?;
+        compared
+    }
+
+    fn compare_lines(&mut self, lines: &[Line]) -> Result<Option<String>, String> {
+        self.nodes = runner::nodes(lines);
+        self.call(&[b"FLUSHALL"])?;
+        for line in lines {
+            if line.advanced_ms > 0 {
+                for node in 0..self.nodes {
+                    self.age(node, line.advanced_ms as i64, line)?;
+                }
+            }
+            for exchange in &line.exchanges {
+                self.select(exchange.node)?;
+                if let [b"SIM.CLOCK", b"JUMP", ms, ..] = exchange.words()[..] {
+                    let ms = redlatch_core::num::parse_i64(ms).unwrap_or(0);
+                    self.age(exchange.node, ms, line)?;
+                    continue;
+                }
+                let theirs = self.call(&exchange.words())?;
+                let (ours, theirs) = (Reply::parse(&exchange.reply), Reply::parse(&theirs));
+                if !is_like(ours, theirs) {
+                    return Ok(Some(format!(
+                        "step {}: {}: here {ours}, there {theirs}",
+                        line.step + 1,
+                        line.what
+                    )));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// What comes goes to a node.
+    fn select(&mut self, node: usize) -> Result<(), String> {
+        if self.node != node {
+            self.node = node;
+            self.call(&[b"SELECT", node.to_string().as_bytes()])?;
+        }
+        Ok(())
+    }
+
+    /// Takes the time that went by at a node from the life of every key. Which keys have ended with it is what the run says: a real
+    /// server is too slow for a matter of one millisecond.
+    fn age(&mut self, node: usize, ms: i64, line: &Line) -> Result<(), String> {
+        self.select(node)?;
+        let keys = self.call(&[b"KEYS", b"*"])?;
+        for key in elements(&keys) {
+            let Reply::Text(key) = Reply::parse(key) else { continue };
+            let Reply::Int(left_ms @ 0..) = Reply::parse(&self.call(&[b"PTTL", key])?) else { continue };
+            let left_ms = left_ms - ms;
+            let place = if self.nodes > 1 { format!("node {node}: ") } else { String::new() };
+            let name = format!("{place}{} = ", shorten(key));
+            let lives = line.keys.iter().any(|key| key.starts_with(&name));
+            if lives || left_ms > 0 {
+                self.call(&[b"PEXPIRE", key, left_ms.max(100).to_string().as_bytes()])?;
+            } else {
+                self.call(&[b"DEL", key])?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether replies are the same but for the time that went by.
+fn is_like(ours: Reply, theirs: Reply) -> bool {
+    match (ours, theirs) {
+        (Reply::Int(ours), Reply::Int(theirs)) if ours > 1 => (ours - theirs).abs() <= SLACK_MS,
+        // Versions word errors differently.
+        (Reply::Error(_), Reply::Error(_)) => true,
+        (Reply::Array(_), Reply::Array(_)) => true,
+        (ours, theirs) => ours == theirs,
+    }
+}

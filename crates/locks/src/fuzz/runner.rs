@@ -1,0 +1,563 @@
+//! Runs schedules against the scripts of a release, with a model in lock-step.
+
+use std::fmt::Write;
+
+use super::OperationReport;
+use super::bench::{Bench, Exchange, Loaded};
+use super::schedule::{Common, Step};
+use crate::locks::binding::Slot;
+use crate::locks::invariant::{Invariant, Rules};
+use crate::locks::kit::Kit;
+use crate::locks::model::*;
+use crate::locks::show::{shorten, show_value};
+use crate::locks::view::{FOREVER, View};
+use redlatch_core::version::Version;
+
+/// How far the clock of a client can be wrong.
+const SKEWS_MS: [i64; 4] = [0, 3_000, -3_000, 60_000];
+
+/// How long after the last step everything has ended.
+const REST_MS: u64 = 3_600_000;
+
+/// What was executed, for coverage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Coverage {
+    /// For each operation how often each kind of reply came.
+    pub replies: Vec<[u64; REPLIES.len()]>,
+    /// For each operation how often each branch of its script was taken, in the schedules that are watched.
+    pub branches: Vec<Vec<u64>>,
+    pub scripts: u64,
+    pub steps: u64,
+}
+
+/// The kinds of reply that coverage tells apart.
+pub const REPLIES: [&str; 7] = ["nil", "0", "1", "number", "text", "list", "error"];
+
+fn reply_kind(reply: Reply) -> usize {
+    match reply {
+        Reply::Nil => 0,
+        Reply::Int(0) => 1,
+        Reply::Int(1) => 2,
+        Reply::Int(_) => 3,
+        Reply::Text(_) => 4,
+        Reply::Array(_) => 5,
+        Reply::Error(_) => 6,
+    }
+}
+
+/// A step as it went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    /// Index in the schedule.
+    pub step: usize,
+    pub at_ms: i64,
+    pub who: String,
+    pub what: String,
+    pub reply: String,
+    pub messages: Vec<String>,
+    pub keys: Vec<String>,
+    /// How far time went.
+    pub advanced_ms: u64,
+    /// What was sent, with the replies.
+    pub exchanges: Vec<Exchange>,
+}
+
+/// How many nodes a run has spoken to.
+pub fn nodes(lines: &[Line]) -> usize {
+    let exchanges = lines.iter().flat_map(|line| &line.exchanges);
+    exchanges.map(|exchange| exchange.node + 1).max().unwrap_or(1)
+}
+
+/// The last request of an owner that its client would send again.
+#[derive(Default)]
+struct Sent {
+    call: Call,
+    args: Args,
+    reply: Vec<u8>,
+    at_ms: i64,
+    is_valid: bool,
+}
+
+/// The script of an operation.
+struct Script {
+    loaded: Loaded,
+    /// `Class.method`.
+    name: String,
+    slots: Vec<Slot>,
+    is_writer: bool,
+}
+
+/// Runs schedules of one object.
+pub struct Runner {
+    bench: Bench,
+    model: Box<dyn Model>,
+    /// For each operation what it sends, if that is a script.
+    scripts: Vec<Option<Script>>,
+    sent: [Sent; OWNERS],
+    /// How many scripts had been interrupted.
+    interrupted: u64,
+    skew_ms: [i64; OWNERS],
+    args: Args,
+    requests: u64,
+    permits: u64,
+    times: Vec<i64>,
+    dumps: [Vec<u8>; 2],
+    pub coverage: Coverage,
+}
+
+impl Runner {
+    pub fn new(kit: &Kit, model: Box<dyn Model>, version: Version) -> Runner {
+        let script = |operation: &Operation| {
+            let tool = kit.find(operation.sends)?;
+            Some(Script {
+                loaded: Loaded::new(tool),
+                name: tool.name.clone(),
+                slots: tool.binding.keys.iter().chain(&tool.binding.args).copied().collect(),
+                is_writer: operation.name.starts_with("write."),
+            })
+        };
+        let scripts: Vec<_> = model.operations().iter().map(script).collect();
+        let branches = |script: &Option<Script>| script.as_ref().map_or(0, |s| s.loaded.branches.len());
+        let coverage = Coverage {
+            replies: vec![[0; REPLIES.len()]; scripts.len()],
+            branches: scripts.iter().map(|script| vec![0; branches(script)]).collect(),
+            ..Coverage::default()
+        };
+        Runner {
+            bench: Bench::new(version, model.nodes()),
+            model,
+            scripts,
+            sent: Default::default(),
+            interrupted: 0,
+            skew_ms: [0; OWNERS],
+            args: Args::default(),
+            requests: 0,
+            permits: 0,
+            times: Vec::new(),
+            dumps: Default::default(),
+            coverage,
+        }
+    }
+
+    pub fn operations(&self) -> &'static [Operation] {
+        self.model.operations()
+    }
+
+    /// What is known of an operation besides how it went.
+    pub fn describe(&self, operation: usize) -> OperationReport {
+        let script = self.scripts[operation].as_ref();
+        let branches = script.map(|script| &script.loaded.branches[..]).unwrap_or_default();
+        OperationReport {
+            name: self.model.operations()[operation].name,
+            is_present: self.can(operation),
+            script: script.map_or(String::new(), |script| script.name.clone()),
+            branches: branches.iter().map(|branch| branch.name.clone()).collect(),
+        }
+    }
+
+    /// Whether it is counted in the schedules to come which branches scripts take. They run slower then.
+    pub fn watch_branches(&mut self, on: bool) {
+        self.bench.watch_branches(on);
+    }
+
+    /// Whether the release has what an operation needs.
+    pub fn can(&self, operation: usize) -> bool {
+        self.scripts[operation].is_some()
+            || !matches!(self.model.operations()[operation].sends, Sends::Script(_) | Sends::Either(..))
+    }
+
+    /// Runs a schedule on an empty server, and gives the first violation that is wanted with the index of its step.
+    pub fn run(
+        &mut self,
+        steps: &[Step],
+        rules: Rules,
+        wanted: &Wanted,
+        mut trace: Option<&mut Vec<Line>>,
+    ) -> Option<(usize, Violation)> {
+        if trace.is_some() {
+            self.bench.record();
+        }
+        self.bench.reset();
+        self.model.reset();
+        self.skew_ms = [0; OWNERS];
+        self.requests = 0;
+        self.permits = 0;
+        self.sent.iter_mut().for_each(|sent| sent.is_valid = false);
+        let start_ms = self.bench.now_ms();
+        for (index, step) in steps.iter().enumerate() {
+            let mut findings = Findings::new(rules, wanted);
+            let done = self.step(*step, &mut findings);
+            self.coverage.steps += 1;
+            if let (Some(trace), Some((who, what))) = (&mut trace, done) {
+                self.note(index, start_ms, who, what, trace);
+            }
+            if let Some(violation) = findings.found {
+                return Some((index, violation));
+            }
+        }
+        let mut findings = Findings::new(rules, wanted);
+        self.rest(&mut findings);
+        if let Some(trace) = trace
+            && findings.found.is_some()
+        {
+            self.bench.command(&[b"ECHO", b"-"]);
+            self.note(steps.len(), start_ms, String::new(), "an hour later".to_owned(), trace);
+        }
+        findings.found.map(|violation| (steps.len(), violation))
+    }
+
+    /// Says who did what; `None` if nothing happened.
+    fn step(&mut self, step: Step, findings: &mut Findings) -> Option<(String, String)> {
+        let owner = step.owner as usize % OWNERS;
+        match step.common() {
+            Some(Common::Advance) => {
+                let ms = self.distance_ms(step.choice);
+                self.bench.advance(ms);
+                Some((String::new(), format!("+{ms} ms")))
+            }
+            Some(Common::Again) => self.again(owner, findings),
+            Some(Common::Lose) => self.lose(step.choice),
+            Some(Common::Forget) => {
+                self.bench.command(&[b"SCRIPT", b"FLUSH"]);
+                Some((String::new(), "SCRIPT FLUSH".to_owned()))
+            }
+            Some(Common::Skew) => {
+                self.skew_ms[owner] = SKEWS_MS[step.choice as usize % SKEWS_MS.len()];
+                self.model.disturbed();
+                Some((owner_name(owner).to_string(), format!("clock {:+} ms", self.skew_ms[owner])))
+            }
+            None => self.operation(step.operation()?, owner, step.choice, findings),
+        }
+    }
+
+    fn operation(
+        &mut self,
+        operation: usize,
+        owner: usize,
+        choice: u8,
+        findings: &mut Findings,
+    ) -> Option<(String, String)> {
+        if operation >= self.model.operations().len() || !self.can(operation) {
+            return None;
+        }
+        let mut call = Call {
+            operation,
+            owner,
+            count: 1,
+            permit: self.permits,
+            now_ms: self.bench.now_ms(),
+            skew_ms: self.skew_ms[owner],
+            request: self.requests,
+            ..Call::default()
+        };
+        if !self.model.ask(&mut call, choice) {
+            return None;
+        }
+        let row = &self.model.operations()[call.operation];
+        self.requests += 1;
+        self.permits = self.permits.max(call.permit + call.count.max(0) as u64);
+        self.bench.speak_to(call.node);
+        self.model.before(&call, self.bench.view());
+        match call.fate {
+            Fate::Lost => self.bench.keep_silent(),
+            _ => self.send(&call),
+        }
+        findings.operation = row.name;
+        let sent = &mut self.sent[owner];
+        sent.is_valid = match row.retried {
+            Retried::Never => false,
+            Retried::Always => true,
+            Retried::WithReplicas => findings.is_strict(),
+        };
+        if sent.is_valid {
+            sent.call = call;
+            std::mem::swap(&mut sent.args, &mut self.args);
+            sent.reply.clear();
+            sent.reply.extend_from_slice(self.bench.reply_bytes());
+            sent.at_ms = call.now_ms;
+        }
+        self.check(&call, false, findings);
+        let who = if row.is_fault() { String::new() } else { owner_name(owner).to_string() };
+        Some((who, describe(row, &call, self.model.nodes() > 1)))
+    }
+
+    /// Sends what an operation sends.
+    fn send(&mut self, call: &Call) {
+        let row = &self.model.operations()[call.operation];
+        let names = self.model.names();
+        if let Some(Script { loaded, slots, is_writer, .. }) = &self.scripts[call.operation] {
+            self.args.clear();
+            for &slot in slots {
+                names.write(slot, call, *is_writer, &mut self.args);
+            }
+            self.bench.run(loaded, &self.args);
+            return self.coverage.ran(call.operation, self.bench.branches_taken(loaded));
+        }
+        let mut digits = itoa::Buffer::new();
+        let lease = digits.format(call.lease_ms).as_bytes();
+        match row.sends {
+            Sends::ScriptOrPexpire(_) => {
+                self.bench.command(&[b"PEXPIRE", names.lock.as_bytes(), lease]);
+            }
+            Sends::ScriptOrGet(_) => {
+                self.bench.command(&[b"GET", names.lock.as_bytes()]);
+            }
+            Sends::ScriptOrMode(_) => {
+                self.bench.command(&[b"HGET", names.lock.as_bytes(), b"mode"]);
+            }
+            Sends::Pexpire => {
+                self.bench.command(&[b"PEXPIRE", names.timeouts.as_bytes(), lease]);
+                self.bench.command(&[b"PEXPIRE", names.lock.as_bytes(), lease]);
+            }
+            Sends::Event(NodeEvent::Restart) => {
+                self.bench.command(&[b"FLUSHDB"]);
+            }
+            Sends::Event(NodeEvent::Jump) => self.bench.jump(call.lease_ms),
+            // Nothing is sent; the reply of this is nobody's.
+            _ => {
+                self.bench.command(&[b"ECHO", b"-"]);
+            }
+        }
+    }
+
+    fn check(&mut self, call: &Call, again: bool, findings: &mut Findings) {
+        let reply = self.bench.reply();
+        self.coverage.replies[call.operation][reply_kind(reply)] += 1;
+        let interrupted = self.bench.interrupted() - self.interrupted;
+        self.interrupted += interrupted;
+        findings.expect(Invariant::G1, interrupted == 0, || {
+            "the script runs for so long that others are served in between".to_owned()
+        });
+        self.check_slots(findings);
+        let outcome = Outcome { reply, messages: self.bench.messages(), again };
+        judge(&mut *self.model, call, outcome, self.bench.view(), findings);
+    }
+
+    /// In a cluster a script may use keys of one slot only.
+    fn check_slots(&self, findings: &mut Findings) {
+        let slot = hash_tag(self.model.names().lock.as_bytes());
+        let astray = self.bench.view().keys().map(|(key, ..)| key).find(|key| hash_tag(key) != slot);
+        findings.expect(Invariant::G6, astray.is_none(), || {
+            let key = String::from_utf8_lossy(astray.unwrap_or_default());
+            format!("{} has another slot than {}", shorten(key.as_bytes()), self.model.names().lock)
+        });
+    }
+
+    /// The owner's client sends its last request again, while the server may still remember the first.
+    fn again(&mut self, owner: usize, findings: &mut Findings) -> Option<(String, String)> {
+        let sent = &self.sent[owner];
+        if !sent.is_valid || self.bench.now_ms() >= sent.at_ms + LATCH_TTL_MS {
+            return None;
+        }
+        let call = Call { now_ms: self.bench.now_ms(), ..sent.call };
+        // To ask again after a no is to ask anew.
+        if self.model.is_refusal(&call, Reply::parse(&sent.reply)) {
+            return None;
+        }
+        let row = &self.model.operations()[call.operation];
+        let Script { loaded, .. } = self.scripts[call.operation].as_ref()?;
+        self.model.before(&call, self.bench.view());
+        dump(self.bench.view(), &mut self.dumps[0]);
+        self.bench.run(loaded, &sent.args);
+        self.coverage.ran(call.operation, self.bench.branches_taken(loaded));
+        dump(self.bench.view(), &mut self.dumps[1]);
+        findings.operation = row.name;
+        let second = self.bench.reply();
+        // The object may have ended in between.
+        let ended = second.is_error() && self.model.is_refusal(&call, second);
+        let first = if ended { second } else { Reply::parse(&sent.reply) };
+        expect_same(findings, first, second, self.dumps[0] == self.dumps[1]);
+        self.check(&call, true, findings);
+        Some((owner_name(owner).to_string(), format!("{} again", describe(row, &call, false))))
+    }
+
+    /// A companion key is lost, or one member of it.
+    fn lose(&mut self, choice: u8) -> Option<(String, String)> {
+        let keys = self.model.companions();
+        let key = keys.get(choice as usize / 2 % keys.len().max(1))?;
+        if !self.bench.view().exists(key) {
+            return None;
+        }
+        let name = String::from_utf8_lossy(key);
+        let last = self.bench.view().sorted_set(key).and_then(|set| set.get(set.len() - 1));
+        let what = match (choice % 2, last.map(|(member, _)| member.to_vec())) {
+            (1, Some(member)) => {
+                self.bench.command(&[b"ZREM", key, &member]);
+                format!("ZREM {name} {}", shorten(&member))
+            }
+            _ => {
+                self.bench.command(&[b"DEL", key]);
+                format!("DEL {name}")
+            }
+        };
+        self.model.disturbed();
+        Some((String::new(), format!("lost: {what}")))
+    }
+
+    /// How far time goes: often to just before, at or after the next instant that matters.
+    fn distance_ms(&mut self, choice: u8) -> u64 {
+        let now = self.bench.now_ms();
+        self.times.clear();
+        let ends = self.bench.view().all().flat_map(View::keys).filter(|(.., ttl_ms)| *ttl_ms > FOREVER);
+        self.times.extend(ends.map(|(.., ttl_ms)| now + ttl_ms));
+        self.model.deadlines(self.bench.view(), &mut self.times);
+        let next = self.times.iter().copied().filter(|time| *time >= now).min();
+        let next_ms = next.map_or(1_000, |time| time - now);
+        let last_ms = self.times.iter().copied().max().map_or(1_000, |time| time - now);
+        let ms = match choice {
+            0 => next_ms + 1,
+            1 => next_ms,
+            2 => next_ms - 1,
+            3 => 1_000,
+            4 => 3_000,
+            5 => 11_000,
+            6 => WATCHDOG_MS / 3,
+            _ => last_ms + 1,
+        };
+        ms.clamp(1, 600_000) as u64
+    }
+
+    /// Everything ends, somebody comes by once more, and nothing may be left.
+    fn rest(&mut self, findings: &mut Findings) {
+        self.bench.advance(REST_MS);
+        for operation in self.model.closing() {
+            let mut ignored = Findings::new(findings.rules, &NOTHING);
+            self.operation(*operation, 0, 0, &mut ignored);
+        }
+        self.bench.advance(REST_MS);
+        findings.operation = "rest";
+        let mut keys = self.bench.view().all().flat_map(View::keys);
+        let left = keys.find(|(key, ..)| !self.model.may_stay(key));
+        findings.expect(Invariant::G5, left.is_none(), || {
+            let key = left.map(|(key, ..)| String::from_utf8_lossy(key).into_owned());
+            format!("{} is still there", key.unwrap_or_default())
+        });
+    }
+
+    fn note(&mut self, step: usize, start_ms: i64, who: String, what: String, trace: &mut Vec<Line>) {
+        let is_request = !who.is_empty() && !what.starts_with("clock");
+        let show_message = |message: &Message| {
+            format!("{} ← {}", String::from_utf8_lossy(&message.channel), message.payload.escape_ascii())
+        };
+        let before_ms = trace.last().map_or(0, |line| line.at_ms);
+        let advanced_ms = (self.bench.now_ms() - start_ms - before_ms) as u64;
+        trace.push(Line {
+            step,
+            at_ms: self.bench.now_ms() - start_ms,
+            reply: if is_request { self.bench.reply().to_string() } else { String::new() },
+            messages: if is_request {
+                self.bench.messages().iter().map(show_message).collect()
+            } else {
+                Vec::new()
+            },
+            keys: describe_keys(self.bench.view()),
+            advanced_ms,
+            exchanges: self.bench.recorded(),
+            who,
+            what,
+        });
+    }
+}
+
+/// Looks for nothing.
+static NOTHING: std::sync::LazyLock<Wanted> = std::sync::LazyLock::new(Wanted::nothing);
+
+/// What a request asks for, and of whom if there are several nodes.
+fn describe(row: &Operation, call: &Call, several: bool) -> String {
+    let mut text = row.name.to_owned();
+    if call.lease_ms != 0
+        && (row.name.contains("acquire") || row.name.contains("renew") || row.name.contains("expire"))
+    {
+        let _ = write!(text, " {} ms", call.lease_ms);
+    }
+    if call.wait_ms != 0 {
+        let _ = write!(text, " (waits {} ms)", call.wait_ms);
+    }
+    if call.count != 1 {
+        let _ = write!(text, " ×{}", call.count);
+    }
+    if several {
+        let _ = write!(text, " at node {}", call.node);
+    }
+    if call.repeats {
+        text.push_str(" (the same)");
+    }
+    for member in members(call.members) {
+        let _ = write!(text, " {}", MEMBERS[member]);
+    }
+    let Limit { rate, interval_ms, per_client, keep_alive_ms, keeps_taken, only_existing } = call.limit;
+    if rate > 0 {
+        let _ = write!(text, " {rate} in {interval_ms} ms");
+        text.push_str(if per_client { " for each client" } else { "" });
+        text.push_str(if keeps_taken { ", keeping what is taken" } else { "" });
+        text.push_str(if only_existing { ", if there is one" } else { "" });
+        if keep_alive_ms > 0 {
+            let _ = write!(text, ", ends unused after {keep_alive_ms} ms");
+        }
+    }
+    text.push_str(match call.fate {
+        Fate::Answered => "",
+        Fate::ReplyLost => ", and the reply is lost",
+        Fate::Lost => ", which does not arrive",
+    });
+    text
+}
+
+/// The keys that remember replies to requests begin with it.
+const MEMORY: &[u8] = b"redisson_unlock_latch";
+
+/// The keyspace, a line for each key. Memories of requests are left out.
+fn describe_keys(view: View) -> Vec<String> {
+    let several = view.all().count() > 1;
+    let mut lines = Vec::new();
+    for (node, view) in view.all().enumerate() {
+        let keys = view.keys().filter(|(key, ..)| !key.starts_with(MEMORY));
+        lines.extend(keys.map(|(key, value, ttl_ms)| {
+            let node = if several { format!("node {node}: ") } else { String::new() };
+            let ttl = if ttl_ms == FOREVER { "no end".to_owned() } else { format!("{ttl_ms} ms") };
+            format!("{node}{} = {}, {ttl}", shorten(key), show_value(value))
+        }));
+    }
+    lines.sort();
+    lines
+}
+
+/// The part of a key that its slot in a cluster comes from.
+fn hash_tag(key: &[u8]) -> &[u8] {
+    let tag = memchr::memchr(b'{', key).map(|open| &key[open + 1..]);
+    match tag.and_then(|tag| Some(&tag[..memchr::memchr(b'}', tag)?])) {
+        Some(tag) if !tag.is_empty() => tag,
+        _ => key,
+    }
+}
+
+/// The keyspace without the memories of requests, to be compared.
+fn dump(view: View, into: &mut Vec<u8>) {
+    into.clear();
+    for (key, value, ttl_ms) in view.keys().filter(|(key, ..)| !key.starts_with(MEMORY)) {
+        into.extend_from_slice(key);
+        into.extend_from_slice(&ttl_ms.to_le_bytes());
+        into.extend_from_slice(show_value(value).as_bytes());
+    }
+}
+
+impl Coverage {
+    /// A script ran, and took these branches.
+    fn ran(&mut self, operation: usize, branches: impl Iterator<Item = usize>) {
+        self.scripts += 1;
+        branches.for_each(|branch| self.branches[operation][branch] += 1);
+    }
+
+    pub fn add(&mut self, other: &Coverage) {
+        for (mine, theirs) in self.replies.iter_mut().zip(&other.replies) {
+            for (mine, theirs) in mine.iter_mut().zip(theirs) {
+                *mine += theirs;
+            }
+        }
+        for (mine, theirs) in self.branches.iter_mut().flatten().zip(other.branches.iter().flatten()) {
+            *mine += theirs;
+        }
+        self.scripts += other.scripts;
+        self.steps += other.steps;
+    }
+}

@@ -1,0 +1,117 @@
+//! Schedules: who does what, when.
+//!
+//! A schedule is a vector of small numbers, and everything that happens in a run follows from it. So it can be shrunk without
+//! knowing what it means, and printed as one word.
+
+use crate::locks::model::Operation;
+use redlatch_core::rng::Rng;
+
+/// What happens besides the operations of an object. These come first in a [`Step::action`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Common {
+    /// Time goes on.
+    Advance,
+    /// The reply was lost: the client sends its last request again.
+    Again,
+    /// A companion key is lost.
+    Lose,
+    /// `SCRIPT FLUSH`.
+    Forget,
+    /// The owner's clock is wrong.
+    Skew,
+}
+
+pub const COMMON: [Common; 5] = [Common::Advance, Common::Again, Common::Lose, Common::Forget, Common::Skew];
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Step {
+    /// One of [`COMMON`], then the operations of the object.
+    pub action: u8,
+    pub owner: u8,
+    /// The lease, how far time goes, which key is lost.
+    pub choice: u8,
+}
+
+impl Step {
+    pub fn common(self) -> Option<Common> {
+        COMMON.get(self.action as usize).copied()
+    }
+
+    /// The index among the operations of the object.
+    pub fn operation(self) -> Option<usize> {
+        (self.action as usize).checked_sub(COMMON.len())
+    }
+}
+
+/// How many choices a step has; models take the remainder for what they need.
+pub const CHOICES: usize = 8;
+
+/// A schedule as a word: three hex digits for each step.
+pub fn encode(steps: &[Step]) -> String {
+    let digit = |n: u8| char::from_digit(u32::from(n), 36).unwrap_or('0');
+    steps.iter().flat_map(|step| [digit(step.action), digit(step.owner), digit(step.choice)]).collect()
+}
+
+/// Reads what [`encode`] wrote.
+pub fn decode(word: &str) -> Option<Vec<Step>> {
+    let digits: Option<Vec<u8>> = word.chars().map(|c| c.to_digit(36).map(|n| n as u8)).collect();
+    let steps = digits?;
+    (steps.len() % 3 == 0).then(|| {
+        steps.chunks_exact(3).map(|step| Step { action: step[0], owner: step[1], choice: step[2] }).collect()
+    })
+}
+
+/// Makes random schedules. Each has weights of its own, so that some never advance and others never lose a key.
+pub fn random(rng: &mut Rng, operations: &[Operation], owners: usize, faults: bool, into: &mut Vec<Step>) {
+    let mut weights = [0u32; 64];
+    let actions = (COMMON.len() + operations.len()).min(weights.len());
+    for (action, weight) in weights[..actions].iter_mut().enumerate() {
+        *weight = match COMMON.get(action) {
+            Some(Common::Advance) => [2, 4, 8, 1][rng.below(4)],
+            Some(_) if !faults => 0,
+            Some(Common::Again) => [0, 1, 3, 0][rng.below(4)],
+            Some(Common::Lose) => [0, 0, 0, 1][rng.below(4)],
+            Some(Common::Forget) => [0, 0, 0, 0, 0, 0, 0, 1][rng.below(8)],
+            Some(Common::Skew) => [0, 0, 0, 0, 0, 0, 0, 1][rng.below(8)],
+            None if operations[action - COMMON.len()].is_fault() => {
+                [0, 0, 0, 1][rng.below(4)] * u32::from(faults)
+            }
+            None => [1, 2, 4, 4][rng.below(4)],
+        };
+    }
+    let total: u32 = weights[..actions].iter().sum();
+    let len = 4 + rng.below(20);
+    into.clear();
+    for _ in 0..len {
+        let mut draw = rng.below(total as usize) as u32;
+        let action = weights[..actions].iter().position(|weight| {
+            let hit = draw < *weight;
+            draw = draw.saturating_sub(*weight);
+            hit
+        });
+        into.push(Step {
+            action: action.unwrap_or(0) as u8,
+            owner: rng.below(owners) as u8,
+            choice: rng.below(CHOICES) as u8,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_a_word() {
+        let mut rng = Rng::new(7);
+        let operations = [Operation::new("anything", crate::locks::model::Sends::Pexpire); 9];
+        let mut steps = Vec::new();
+        for _ in 0..100 {
+            random(&mut rng, &operations, 3, true, &mut steps);
+            assert_eq!(decode(&encode(&steps)).as_ref(), Some(&steps));
+        }
+        assert_eq!(decode("50"), None);
+        assert_eq!(decode("5!0"), None);
+    }
+}
