@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use redlatch::trace::Replay;
+use redlatch_lab::trace::Replay;
 
 #[test]
 fn every_recorded_trace_replays_without_a_difference() {

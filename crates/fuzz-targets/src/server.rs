@@ -2,8 +2,6 @@
 
 use arbitrary::Unstructured;
 
-use redlatch_core::store::Timer;
-use redlatch_core::store::{Store, Value};
 use redlatch_core::version::Version;
 use redlatch_core::wire::client::value_len;
 use redlatch_lab::sim::{Sim, SimOptions};
@@ -163,7 +161,7 @@ fn run_commands(bytes: &[u8]) -> String {
                 check_replies(&bytes, &argv);
             }
         }
-        check_store(&sim.world().nodes()[0].store);
+        sim.world().nodes()[0].check();
     }
     sim.digest()
 }
@@ -212,35 +210,6 @@ fn check_replies(mut bytes: &[u8], argv: &[&[u8]]) {
         let Some(len) = value_len(bytes) else { panic!("{}: not a reply: {}", show(), bytes.escape_ascii()) };
         bytes = &bytes[len..];
     }
-}
-
-/// Databases count what they hold, keep nothing empty, and have a timer for each key that ends.
-fn check_store(store: &Store) {
-    let mut timed = 0;
-    for (index, db) in store.dbs.iter().enumerate() {
-        let mut volatile = 0;
-        for (slot, key, entry) in db.iter() {
-            assert_eq!(db.find(key), Some(slot));
-            assert!(!entry.value.is_empty(), "{} is empty", key.escape_ascii());
-            volatile += entry.expires_at_ms().is_some() as usize;
-            let field_end = match &entry.value {
-                Value::Hash(hash) => hash.next_expiry_ms(),
-                _ => None,
-            };
-            if entry.expires_at_ms().is_some() || field_end.is_some() {
-                timed += 1;
-                let is_its = |timer: &Timer| *timer == Timer::Key { db: index as u32, slot };
-                let timers = store.timers.iter().filter(|(_, timer)| is_its(timer)).count();
-                // What has ended can wait to be taken away.
-                let ended = entry.is_expired(store.now) || entry.value.has_expired_fields(store.now);
-                assert!(timers == 1 || timers == 0 && ended, "{}: {timers} timers", key.escape_ascii());
-                timed -= (timers == 0) as usize;
-            }
-        }
-        assert_eq!(db.volatile(), volatile);
-    }
-    let keys = store.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Key { .. })).count();
-    assert_eq!(keys, timed, "timers of keys that are not there");
 }
 
 /// Schedules on a sound lock break no promise, and are the same twice.

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::session::{Blocked, OwnedArgs, SessionId, TimeoutReply, Wait};
+use super::session::{Blocked, OwnedArgs, SessionId, Sessions, TimeoutReply, Wait};
 use super::{Node, Pause};
 use crate::store::{Timer, Value};
 use crate::wheel::TimerId;
@@ -45,6 +45,23 @@ impl Blocking {
     fn next_waiting(&self, place: &Place, after: Ticket, last: Ticket) -> Option<(Ticket, SessionId)> {
         let (&ticket, &id) = self.queues.get(place)?.range(after + 1..).next()?;
         (ticket <= last).then_some((ticket, id))
+    }
+
+    pub(super) fn is_queued(&self, db: usize, key: &[u8], ticket: Ticket, id: SessionId) -> bool {
+        self.queues.get(&(db, key.into())).is_some_and(|queue| queue.get(&ticket) == Some(&id))
+    }
+
+    /// Asserts that queues and counts are those of so many clients that are blocked, wait for keys, and are postponed.
+    pub(super) fn check(&self, sessions: &Sessions, blocked: usize, queued: usize, postponed: usize) {
+        let waits =
+            |wait| sessions.iter().filter(move |s| s.blocked.as_ref().is_some_and(|b| b.wait == wait));
+        assert_eq!(self.len, blocked, "blocked clients");
+        assert_eq!(self.for_lists, waits(Wait::List).count(), "clients that wait for lists");
+        assert_eq!(self.for_sorted_sets, waits(Wait::SortedSet).count(), "clients that wait for sorted sets");
+        assert_eq!(self.postponed.len(), postponed, "postponed clients");
+        assert!(self.queues.values().all(|queue| !queue.is_empty()), "a key without its clients");
+        assert_eq!(self.queues.values().map(BTreeMap::len).sum::<usize>(), queued, "clients in queues");
+        assert!(self.ready.is_empty(), "keys that are ready and were not looked at");
     }
 
     /// How many clients wait like that, if it is for data.

@@ -4,6 +4,7 @@
 //! to fire the timers that are due. It writes only into its sessions' buffers.
 
 pub mod blocking;
+mod check;
 pub mod config;
 mod digest;
 pub mod execute;
@@ -84,6 +85,8 @@ pub struct Node {
     pub interest: Interest,
     /// The request that is running asks the stages before each command of a script.
     pub asks_calls: bool,
+    #[cfg(debug_assertions)]
+    events_until_check: usize,
     /// 40 hex digits, new with each start.
     pub run_id: String,
     pub replication_id: String,
@@ -121,6 +124,8 @@ impl Node {
             stages,
             interest: Interest::default(),
             asks_calls: false,
+            #[cfg(debug_assertions)]
+            events_until_check: 0,
             run_id,
             replication_id,
             config,

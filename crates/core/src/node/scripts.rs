@@ -152,6 +152,16 @@ impl Scripts {
         Ok(script)
     }
 
+    /// Asserts that the cache and the order of its use agree.
+    pub(super) fn check(&self) {
+        for sha in &self.by_eval {
+            let is_kept = self.cache.get(sha).is_some_and(|cached| cached.by_eval);
+            assert!(is_kept, "a script in the order of use that is not cached by EVAL");
+        }
+        let by_eval = self.cache.values().filter(|cached| cached.by_eval).count();
+        assert_eq!(by_eval, self.by_eval.len(), "scripts cached by EVAL");
+    }
+
     /// SCRIPT FLUSH.
     pub fn flush(&mut self) {
         self.cache.clear();

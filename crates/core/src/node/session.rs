@@ -317,6 +317,20 @@ impl Sessions {
         self.iter().find(|session| session.id.number == number)
     }
 
+    /// Asserts that places, free places and marks agree.
+    pub(super) fn check(&self) {
+        let live = self.places.iter().flatten();
+        assert_eq!(live.clone().count(), self.len, "sessions");
+        assert_eq!(self.places.len() - self.len, self.free.len(), "free places");
+        for session in live.filter(|session| session.dirty) {
+            assert!(
+                self.dirty.contains(&session.id),
+                "client {}: has output nobody takes",
+                session.id.number
+            );
+        }
+    }
+
     /// All sessions, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
         let mut sessions: Vec<&Session> = self.places.iter().flatten().map(|session| &**session).collect();

@@ -58,6 +58,10 @@ impl Entry {
         (self.expires_at_ms >= 0).then_some(self.expires_at_ms)
     }
 
+    pub(super) fn timer(&self) -> TimerId {
+        self.timer
+    }
+
     /// A key is alive to the end of the millisecond it expires at.
     pub fn is_expired(&self, now: Now) -> bool {
         self.expires_at_ms >= 0 && now.wall_ms() > self.expires_at_ms
@@ -197,8 +201,7 @@ impl Store {
                 }
             },
         };
-        // Alive to the end of that millisecond, so the timer is due one later.
-        let due_ms = end.saturating_add(1).saturating_sub(self.now.wall_offset_ms).max(0) as u64;
+        let due_ms = due_ms(end, self.now);
         if entry.timer.is_none() || !self.timers.rearm(entry.timer, due_ms) {
             entry.timer = self.timers.arm(due_ms, Timer::Key { db: db as u32, slot });
         }
@@ -241,4 +244,9 @@ impl Store {
             }
         }
     }
+}
+
+/// When (monotonic) the timer for an end at this Unix time fires. What ends is alive to the end of that millisecond.
+pub(super) fn due_ms(end_ms: i64, now: Now) -> u64 {
+    end_ms.saturating_add(1).saturating_sub(now.wall_offset_ms).max(0) as u64
 }

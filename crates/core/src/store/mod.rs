@@ -1,5 +1,6 @@
 //! What a node keeps: databases, value types and the encodings that `OBJECT ENCODING` reports.
 
+mod check;
 pub mod db;
 pub mod hash;
 pub mod limits;

@@ -171,6 +171,12 @@ impl<T: Copy> Wheel<T> {
         Some(earliest_ms)
     }
 
+    /// The deadline and the payload of an armed timer.
+    pub fn get(&self, id: TimerId) -> Option<(u64, T)> {
+        let node = self.is_armed(id).then(|| &self.nodes[id.index as usize])?;
+        Some((node.deadline_ms, node.payload))
+    }
+
     /// The deadline of an armed timer.
     pub fn deadline_ms(&self, id: TimerId) -> Option<u64> {
         self.is_armed(id).then(|| self.nodes[id.index as usize].deadline_ms)

@@ -146,6 +146,8 @@ impl World {
     /// An event is over: what it wrote is on its way to replicas. `writer`: the client whose request it was.
     pub fn end(&mut self, node: usize, writer: Option<SessionId>) {
         self.send_writes(node, writer);
+        #[cfg(debug_assertions)]
+        self.nodes[node].check_now_and_then();
     }
 
     /// Takes the random choices of nodes from another seed from here on.

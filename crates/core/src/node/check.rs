@@ -1,0 +1,209 @@
+//! The invariants of a node: what has to hold between two events.
+//!
+//! A broken one is a defect of this crate. Debug builds check them after every event ([`World`](crate::world::World)),
+//! fuzz targets after every request.
+
+use std::collections::BTreeSet;
+
+use super::Node;
+use super::session::{Kind, SessionId, Wait};
+use crate::store::Timer;
+
+impl Node {
+    /// Asserts that the parts of the node agree with one another.
+    ///
+    /// # Panics
+    /// If they do not; the message says which invariant is broken.
+    pub fn check(&self) {
+        self.store.check();
+        self.sessions.check();
+        self.scripts.check();
+        self.check_blocked();
+        self.check_subscriptions();
+        self.check_watches();
+        for session in self.sessions.iter() {
+            let listed = self.monitors.contains(&session.id);
+            assert_eq!(session.monitor, listed, "client {}: MONITOR", session.id.number);
+        }
+        let unpause = self.store.timers.iter().any(|(_, timer)| timer == Timer::Unpause);
+        assert!(self.pause.is_none() || unpause, "a pause without an end");
+        for &id in &self.inbox {
+            let wait = self.wait_of(id);
+            assert_eq!(wait, Some(Wait::Held), "client {}: in the inbox of a paused node", id.number);
+        }
+    }
+
+    /// Checks after every event, on a large node less often, so that the cost of an event stays bounded.
+    #[cfg(debug_assertions)]
+    pub(crate) fn check_now_and_then(&mut self) {
+        const ITEMS_PER_EVENT: usize = 256;
+        if self.events_until_check > 0 {
+            self.events_until_check -= 1;
+            return;
+        }
+        self.check();
+        let keys: usize = self.store.dbs.iter().map(|db| db.len()).sum();
+        self.events_until_check = (keys + self.sessions.len() + self.watchers.len()) / ITEMS_PER_EVENT;
+    }
+
+    fn wait_of(&self, id: SessionId) -> Option<Wait> {
+        Some(self.sessions.get(id)?.blocked.as_ref()?.wait)
+    }
+
+    /// Blocked clients stand in the queues of their keys and have their timers, and nobody else does.
+    fn check_blocked(&self) {
+        let (mut blocked, mut queued, mut timed, mut postponed) = (0, 0, 0, 0);
+        for session in self.sessions.iter() {
+            let Some(waiting) = &session.blocked else { continue };
+            let number = session.id.number;
+            blocked += 1;
+            postponed += (waiting.wait == Wait::Postponed) as usize;
+            // A request may name a key twice; its client stands in the queue once.
+            let keys: BTreeSet<&[u8]> = waiting.keys.iter().map(|key| &**key).collect();
+            queued += keys.len();
+            for key in keys {
+                let is_queued = self.blocking.is_queued(waiting.db, key, waiting.ticket, session.id);
+                assert!(is_queued, "client {number}: not in the queue of {}", key.escape_ascii());
+            }
+            if !waiting.timer.is_none() {
+                let timer = self.store.timers.get(waiting.timer).map(|(_, timer)| timer);
+                assert_eq!(
+                    timer,
+                    Some(Timer::Blocked { place: session.id.place }),
+                    "client {number}: its timer"
+                );
+                timed += 1;
+            }
+        }
+        self.blocking.check(&self.sessions, blocked, queued, postponed);
+        let timers = self.store.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Blocked { .. }));
+        assert_eq!(timers.count(), timed, "timers of blocked clients");
+    }
+
+    /// A client and a channel know of each other.
+    fn check_subscriptions(&self) {
+        for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+            let mut subscriptions = 0;
+            for session in self.sessions.iter() {
+                for name in session.subscriptions(kind) {
+                    let is_known = self.pubsub.subscribers(kind, name).contains(&session.id);
+                    let name = name.escape_ascii();
+                    assert!(is_known, "client {}: {kind:?} {name} does not know it", session.id.number);
+                    subscriptions += 1;
+                }
+            }
+            let subscribers = self.pubsub.names(kind).map(|name| self.pubsub.subscribers(kind, name).len());
+            assert_eq!(subscribers.sum::<usize>(), subscriptions, "subscribers of {kind:?}");
+        }
+    }
+
+    /// A client and a key that it watches know of each other.
+    fn check_watches(&self) {
+        let mut watches = 0;
+        for session in self.sessions.iter() {
+            for place in &session.watched {
+                let is_known = self.watchers.get(place).is_some_and(|clients| clients.contains(&session.id));
+                let key = place.1.escape_ascii();
+                assert!(is_known, "client {}: watches {key}, which does not know it", session.id.number);
+                watches += 1;
+            }
+        }
+        let watchers = self.watchers.values();
+        assert!(watchers.clone().all(|clients| !clients.is_empty()), "a key without its watchers");
+        assert_eq!(watchers.map(Vec::len).sum::<usize>(), watches, "clients that watch keys");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! Each test puts a defect in by hand.
+
+    use super::*;
+    use crate::node::{Config, ConnId};
+    use crate::version::Version;
+    use crate::world::{ClockMode, World, WorldOptions};
+
+    /// A node after these requests of one client.
+    fn after(requests: &[&str]) -> (World, ConnId) {
+        let mut world = World::new(WorldOptions {
+            seed: 0,
+            clock: ClockMode::Manual,
+            wall_start_ms: 1_700_000_000_000,
+            nodes: vec![Config::new(Version::V7_4)],
+        });
+        let conn = world.open(0, "127.0.0.1:50000".to_owned(), "127.0.0.1:6379".to_owned());
+        for request in requests {
+            let argv: Vec<&[u8]> = request.split(' ').map(str::as_bytes).collect();
+            world.request(conn, &argv);
+        }
+        world.nodes()[0].check();
+        (world, conn)
+    }
+
+    #[test]
+    #[should_panic(expected = "h: when the timer fires")]
+    fn a_field_expiry_without_its_timer() {
+        let (mut world, _) = after(&["HSET h a 1 b 2", "HPEXPIRE h 5000 FIELDS 1 a"]);
+        let node = world.node_mut(0);
+        let slot = node.store.dbs[0].find(b"h").unwrap();
+        if let Some(crate::store::Value::Hash(hash)) = node.store.dbs[0].entry_mut(slot).map(|e| &mut e.value)
+        {
+            let now_ms = node.store.now.wall_ms();
+            hash.set_expiry(b"b", Some(now_ms + 10));
+        }
+        node.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "l: an empty value stays behind")]
+    fn an_empty_value() {
+        let (mut world, _) = after(&["RPUSH l a"]);
+        let node = world.node_mut(0);
+        let slot = node.store.dbs[0].find(b"l").unwrap();
+        if let Some(crate::store::Value::List(list)) = node.store.dbs[0].entry_mut(slot).map(|e| &mut e.value)
+        {
+            list.pop(crate::store::list::End::Head);
+        }
+        node.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "timers of blocked clients")]
+    fn a_timer_left_behind() {
+        let (mut world, conn) = after(&["BLPOP l 5"]);
+        let node = world.node_mut(0);
+        let place = conn.session.place;
+        node.unblock(conn.session);
+        node.store.timers.arm(1_000, Timer::Blocked { place });
+        node.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "blocked clients")]
+    fn a_session_dropped_while_it_is_blocked() {
+        let (mut world, conn) = after(&["BLPOP l 0"]);
+        let node = world.node_mut(0);
+        node.sessions.remove(conn.session);
+        node.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "subscribers of Channel")]
+    fn a_session_dropped_while_it_subscribes() {
+        let (mut world, conn) = after(&["SUBSCRIBE c"]);
+        let node = world.node_mut(0);
+        node.sessions.remove(conn.session);
+        node.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "clients that watch keys")]
+    fn a_watch_left_behind() {
+        let (mut world, conn) = after(&["WATCH k"]);
+        let node = world.node_mut(0);
+        if let Some(session) = node.sessions.get_mut(conn.session) {
+            session.watched.clear();
+        }
+        node.check();
+    }
+}
