@@ -1,4 +1,4 @@
-//! Which Redis release the server stands for.
+//! Which Redis release the server emulates.
 
 /// A Redis release line. Later lines compare greater, so `version >= Version::V7_2` reads as "since 7.2".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,33 +22,63 @@ impl Version {
 
     /// The release as scripts see it in `redis.REDIS_VERSION_NUM`: `0x00MMmmpp`.
     pub fn number(self) -> u32 {
-        let mut parts = self.full().split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-        parts.by_ref().take(3).fold(0, |number, part| number << 8 | part)
+        release_number(self.full())
+    }
+
+    /// The number of the first release of the line: `0x00MMmm00`.
+    pub fn first_number(self) -> u32 {
+        self.number() & !0xff
     }
 }
 
-impl std::str::FromStr for Version {
-    type Err = String;
+/// A release such as `7.0.15` as `0x00MMmmpp`, so that 8.10 is later than 8.6.
+pub fn release_number(text: &str) -> u32 {
+    let parts = text.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    parts.chain([0, 0, 0]).take(3).fold(0, |number, part| number << 8 | part)
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
+/// The name of a release that cannot be emulated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownVersion(pub String);
+
+impl std::fmt::Display for UnknownVersion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "'{}' is not one of 7.0, 7.2, 7.4", self.0)
+    }
+}
+
+impl std::error::Error for UnknownVersion {}
+
+impl std::str::FromStr for Version {
+    type Err = UnknownVersion;
+
+    fn from_str(text: &str) -> Result<Self, UnknownVersion> {
         match text {
             "7.0" => Ok(Version::V7_0),
             "7.2" => Ok(Version::V7_2),
             "7.4" => Ok(Version::V7_4),
-            _ => Err(format!("'{text}' is not one of 7.0, 7.2, 7.4")),
+            _ => Err(UnknownVersion(text.to_owned())),
         }
     }
 }
 
 impl std::fmt::Display for Version {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.full()[..3])
+        let line: Vec<&str> = self.full().split('.').take(2).collect();
+        f.write_str(&line.join("."))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn releases_compare_as_numbers() {
+        assert!(release_number("8.10.0") > release_number("8.6.3"));
+        assert!(release_number("7.0.15") > release_number("7.0"));
+        assert_eq!(Version::V7_4.to_string().parse(), Ok(Version::V7_4));
+    }
 
     #[test]
     fn number_packs_the_three_parts_into_bytes() {

@@ -172,21 +172,21 @@ fn client_id(ctx: &mut Ctx) -> Outcome {
 }
 
 fn client_getname(ctx: &mut Ctx) -> Outcome {
-    let name = ctx.session()?.name.clone();
+    let name = ctx.session().name.clone();
     ctx.reply.bulk_or_null((!name.is_empty()).then_some(&name));
     Ok(())
 }
 
 fn client_setname(ctx: &mut Ctx) -> Outcome {
     check_name(ctx.argv[2], ctx.version())?;
-    ctx.session()?.name = ctx.argv[2].to_vec();
+    ctx.session().name = ctx.argv[2].to_vec();
     ctx.reply.ok();
     Ok(())
 }
 
 fn client_setinfo(ctx: &mut Ctx) -> Outcome {
     let (attribute, value) = (ctx.argv[2], ctx.argv[3]);
-    let session = ctx.session()?;
+    let session = ctx.session();
     let field = match lower(attribute).as_slice() {
         b"lib-name" => &mut session.lib_name,
         b"lib-ver" => &mut session.lib_ver,
@@ -325,7 +325,7 @@ fn flags_of(session: &Session) -> String {
 
 fn client_reply(ctx: &mut Ctx) -> Outcome {
     let mode = lower(ctx.argv[2]);
-    let session = ctx.session()?;
+    let session = ctx.session();
     match mode.as_slice() {
         b"on" => {
             session.reply_mode = ReplyMode::On;
@@ -345,14 +345,14 @@ fn lower(word: &[u8]) -> Vec<u8> {
 
 fn client_no_evict(ctx: &mut Ctx) -> Outcome {
     let on = on_or_off(ctx.argv[2])?;
-    ctx.session()?.no_evict = on;
+    ctx.session().no_evict = on;
     ctx.reply.ok();
     Ok(())
 }
 
 fn client_no_touch(ctx: &mut Ctx) -> Outcome {
     let on = on_or_off(ctx.argv[2])?;
-    ctx.session()?.no_touch = on;
+    ctx.session().no_touch = on;
     ctx.reply.ok();
     Ok(())
 }

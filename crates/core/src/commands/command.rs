@@ -3,7 +3,7 @@
 
 use crate::commands::ctx::Ctx;
 use crate::error::{self, Outcome};
-use crate::version::Version;
+use crate::version::{Version, release_number};
 
 /// One command or subcommand.
 pub struct Command {
@@ -13,7 +13,7 @@ pub struct Command {
     pub arity: i32,
     /// The same before 7.2, if it was another then.
     pub old_arity: Option<i32>,
-    /// The release that introduced it: it is unknown to a server that stands for an earlier one.
+    /// The release that introduced it: a server that emulates an earlier one does not know it.
     pub since: &'static str,
     pub group: Group,
     pub flags: Flags,
@@ -48,9 +48,14 @@ impl Command {
         }
     }
 
-    /// Whether a server that stands for `version` has this command.
+    /// Whether a server that emulates `version` has this command.
     pub fn exists_in(&self, version: Version) -> bool {
-        parse_release(self.since) <= version.number()
+        release_number(self.since) <= version.number()
+    }
+
+    /// Whether it is older than all releases of a line.
+    pub fn is_older_than(&self, version: Version) -> bool {
+        release_number(self.since) < version.first_number()
     }
 
     /// The arity in a release.
@@ -79,11 +84,6 @@ impl Command {
 /// What a command that has subcommands only does by itself: the dispatcher finds no row for the second word.
 fn unknown_subcommand(ctx: &mut Ctx) -> Outcome {
     Err(error::unknown_subcommand(ctx.argv))
-}
-
-/// `7.0.15` as `0x00MMmmpp`, comparable to [`Version::number`].
-fn parse_release(text: &str) -> u32 {
-    text.split('.').fold(0, |number, part| number << 8 | part.parse::<u32>().unwrap_or(0))
 }
 
 /// The family a command is documented under.

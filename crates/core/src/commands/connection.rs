@@ -116,7 +116,7 @@ fn authenticate(ctx: &mut Ctx, user: &[u8], password: &[u8]) -> Result<bool, Err
         let is_silent = ctx.origin == Origin::Exec && ctx.version() >= Version::V7_2;
         return if is_silent { Ok(false) } else { Err(WRONG_PASSWORD) };
     }
-    ctx.session()?.authenticated = true;
+    ctx.session().authenticated = true;
     Ok(true)
 }
 
@@ -146,7 +146,7 @@ fn hello(ctx: &mut Ctx) -> Outcome {
             let text = words.word()?;
             check_name(text, ctx.version())?;
             if at_once {
-                ctx.session()?.name = text.to_vec();
+                ctx.session().name = text.to_vec();
             }
             name = Some(text);
         } else {
@@ -162,7 +162,7 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     {
         return Ok(());
     }
-    if !ctx.session()?.authenticated {
+    if !ctx.session().authenticated {
         let protocol = if ctx.version() >= Version::V7_2 { "<proto> " } else { "" };
         return Err(Error::owned(format!(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO {protocol}AUTH \
@@ -171,7 +171,7 @@ fn hello(ctx: &mut Ctx) -> Outcome {
         )));
     }
     if let Some(name) = name {
-        ctx.session()?.name = name.to_vec();
+        ctx.session().name = name.to_vec();
     }
     if let Some(protocol) = protocol {
         ctx.reply.protocol = protocol;
@@ -215,7 +215,7 @@ fn ping(ctx: &mut Ctx) -> Outcome {
     // A script has subscribed to nothing, whoever called it.
     let in_subscribed_mode = ctx.reply.protocol == Protocol::Resp2
         && ctx.origin != Origin::Script
-        && ctx.session()?.is_subscriber();
+        && ctx.session().is_subscriber();
     if in_subscribed_mode {
         ctx.reply.array(2);
         ctx.reply.bulk(b"pong");
@@ -235,7 +235,7 @@ fn echo(ctx: &mut Ctx) -> Outcome {
 
 fn select(ctx: &mut Ctx) -> Outcome {
     let db = ctx.db_index(1)?;
-    ctx.session()?.db = db;
+    ctx.session().db = db;
     ctx.reply.ok();
     Ok(())
 }
@@ -260,15 +260,14 @@ impl Node {
         self.unwatch(id);
         self.monitors.retain(|&monitor| monitor != id);
         let authenticated = self.config.requirepass.is_empty();
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.multi = None;
-            session.monitor = false;
-            session.db = 0;
-            session.name.clear();
-            session.authenticated = authenticated;
-            session.reply_mode = ReplyMode::On;
-            session.no_evict = false;
-            session.no_touch = false;
-        }
+        let session = &mut self.sessions[id];
+        session.multi = None;
+        session.monitor = false;
+        session.db = 0;
+        session.name.clear();
+        session.authenticated = authenticated;
+        session.reply_mode = ReplyMode::On;
+        session.no_evict = false;
+        session.no_touch = false;
     }
 }

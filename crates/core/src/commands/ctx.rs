@@ -51,8 +51,10 @@ impl<'a> Ctx<'a> {
         reply: &'a mut Reply,
         origin: Origin,
     ) -> Ctx<'a> {
-        let (db, no_touch) =
-            node.sessions.get(id).map_or((0, false), |session| (session.db, session.no_touch));
+        let (db, no_touch) = {
+            let session = &node.sessions[id];
+            (session.db, session.no_touch)
+        };
         Ctx { node, id, command, argv, reply, origin, waits_again: false, ready_key: None, db, no_touch }
     }
 
@@ -77,8 +79,9 @@ impl<'a> Ctx<'a> {
         result
     }
 
-    pub fn session(&mut self) -> Result<&mut Session, Error> {
-        self.node.sessions.get_mut(self.id).ok_or(Error::new("ERR the client is gone"))
+    /// The client that calls, or whose script or transaction does.
+    pub fn session(&mut self) -> &mut Session {
+        &mut self.node.sessions[self.id]
     }
 
     /// The words from `index` on.
@@ -186,8 +189,15 @@ impl<'a> Ctx<'a> {
         Ok((value, self.reply))
     }
 
+    /// Debug builds notice a key that is changed without [`touched`](Self::touched).
+    fn note_edit(&mut self, _key: &[u8]) {
+        #[cfg(debug_assertions)]
+        self.node.note_edit(self.db, _key);
+    }
+
     /// The value of a key, to be changed. The caller says what it did by [`touched`](Self::touched).
     pub fn edit<T: Kind>(&mut self, key: &[u8]) -> Result<Option<&mut T>, Error> {
+        self.note_edit(key);
         match self.find_for_write(key) {
             Some(slot) => self.value_mut_at(slot).map(Some),
             None => Ok(None),
@@ -196,6 +206,7 @@ impl<'a> Ctx<'a> {
 
     /// The value of a key, to be changed; a new empty one if the key does not exist.
     pub fn edit_or_create<T: Kind>(&mut self, key: &[u8]) -> Result<&mut T, Error> {
+        self.note_edit(key);
         let slot = match self.find_for_write(key) {
             Some(slot) => slot,
             None => {
@@ -213,6 +224,7 @@ impl<'a> Ctx<'a> {
 
     /// Puts a value under a key that does not exist.
     pub fn insert(&mut self, key: &[u8], value: Value) -> u32 {
+        self.note_edit(key);
         let slot = self.node.store.insert(self.db, key, value);
         self.node.signal_ready(self.db, key);
         self.node.notify(Class::NEW, "new", self.db, key);
@@ -221,6 +233,7 @@ impl<'a> Ctx<'a> {
 
     /// Sets a key whatever it held before; its expiry goes unless it is kept.
     pub fn set_key(&mut self, key: &[u8], value: Value, keep_ttl: bool) -> u32 {
+        self.note_edit(key);
         match self.find_for_write(key) {
             Some(slot) => {
                 self.node.store.replace(self.db, slot, value);
@@ -250,6 +263,7 @@ impl<'a> Ctx<'a> {
 
     /// Deletes a key without a word. True if it existed.
     pub fn delete(&mut self, key: &[u8]) -> bool {
+        self.note_edit(key);
         match self.find_quietly(key) {
             Some(slot) => self.node.store.remove(self.db, slot).is_some(),
             None => false,

@@ -232,7 +232,7 @@ fn monitor(ctx: &mut Ctx) -> Outcome {
     if ctx.origin != Origin::Client {
         return Err(Error::new("ERR MONITOR isn't allowed for DENY BLOCKING client"));
     }
-    let session = ctx.session()?;
+    let session = ctx.session();
     if !session.monitor {
         session.monitor = true;
         ctx.node.monitors.push(ctx.id);

@@ -65,7 +65,7 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 fn multi(ctx: &mut Ctx) -> Outcome {
-    let session = ctx.session()?;
+    let session = ctx.session();
     if session.multi.is_some() {
         return Err(Error::new("ERR MULTI calls can not be nested"));
     }
@@ -75,7 +75,7 @@ fn multi(ctx: &mut Ctx) -> Outcome {
 }
 
 fn discard(ctx: &mut Ctx) -> Outcome {
-    if ctx.session()?.multi.take().is_none() {
+    if ctx.session().multi.take().is_none() {
         return Err(Error::new("ERR DISCARD without MULTI"));
     }
     ctx.node.unwatch(ctx.id);
@@ -84,10 +84,10 @@ fn discard(ctx: &mut Ctx) -> Outcome {
 }
 
 fn watch(ctx: &mut Ctx) -> Outcome {
-    if ctx.session()?.multi.is_some() {
+    if ctx.session().multi.is_some() {
         return Err(Error::new("ERR WATCH inside MULTI is not allowed"));
     }
-    if ctx.session()?.watch_broken {
+    if ctx.session().watch_broken {
         ctx.reply.ok();
         return Ok(());
     }
@@ -107,7 +107,7 @@ fn unwatch(ctx: &mut Ctx) -> Outcome {
 }
 
 fn exec(ctx: &mut Ctx) -> Outcome {
-    let session = ctx.session()?;
+    let session = ctx.session();
     let Some(multi) = session.multi.take() else {
         return Err(Error::new("ERR EXEC without MULTI"));
     };

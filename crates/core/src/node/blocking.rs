@@ -98,7 +98,7 @@ impl Node {
             Some(deadline_ms) => self.store.timers.arm(deadline_ms, Timer::Blocked { place: id.place }),
             None => TimerId::NONE,
         };
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let session = &mut self.sessions[id];
         let db = session.db;
         self.blocking.last_ticket += 1;
         let ticket = self.blocking.last_ticket;
@@ -173,7 +173,7 @@ impl Node {
             while let Some(kind) = self.kind_of(&place)
                 && let Some((ticket, id)) = self.blocking.next_waiting(&place, after, last)
             {
-                let blocked = self.sessions.get(id).and_then(|session| session.blocked.as_ref());
+                let blocked = self.sessions[id].blocked.as_ref();
                 if blocked.is_some_and(|blocked| blocked.wait == kind) {
                     self.retry_blocked(id, &place.1);
                 }
@@ -196,9 +196,7 @@ impl Node {
         };
         let again = self.run_again(id, &blocked, key);
         if again {
-            if let Some(session) = self.sessions.get_mut(id) {
-                session.blocked = Some(blocked);
-            }
+            self.sessions[id].blocked = Some(blocked);
         } else {
             self.forget_waiting(id, &blocked);
         }
@@ -215,7 +213,7 @@ impl Node {
 
     /// CLIENT UNBLOCK: wakes a client that waits for data or replicas. True if it did.
     pub fn unblock_by_command(&mut self, id: SessionId, with_error: bool) -> bool {
-        let waits = self.sessions.get(id).and_then(|session| session.blocked.as_ref());
+        let waits = self.sessions[id].blocked.as_ref();
         let waits_for_data =
             |wait| !matches!(wait, Wait::Postponed | Wait::Held | Wait::Gate | Wait::Script | Wait::Sleep);
         if !waits.is_some_and(|blocked| waits_for_data(blocked.wait)) {
@@ -261,7 +259,7 @@ impl Node {
 
     /// Remembers that a client watches a key.
     pub fn watch(&mut self, id: SessionId, key: &[u8]) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let session = &mut self.sessions[id];
         let db = session.db;
         if session.watched.iter().any(|(known_db, known)| *known_db == db && **known == *key) {
             return;
@@ -271,7 +269,7 @@ impl Node {
     }
 
     pub fn unwatch(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let session = &mut self.sessions[id];
         session.watch_broken = false;
         for place in std::mem::take(&mut session.watched) {
             if let Some(sessions) = self.watchers.get_mut(&place) {
@@ -286,14 +284,14 @@ impl Node {
     pub(super) fn break_watches(&mut self, db: usize, key: &[u8]) {
         let Some(sessions) = self.watchers.get(&(db, key.into())) else { return };
         for &id in sessions {
-            if let Some(session) = self.sessions.get_mut(id) {
-                session.watch_broken = true;
-            }
+            self.sessions[id].watch_broken = true;
         }
     }
 
     /// FLUSHDB, FLUSHALL or SWAPDB touch a whole database: watches on keys that exist (now or after) break.
     pub fn break_watches_of_db(&mut self, db: usize, other: Option<usize>) {
+        #[cfg(debug_assertions)]
+        self.note_db_announced(db);
         let keys: Vec<Box<[u8]>> = (self.watchers.range((db, Box::default())..(db + 1, Box::default())))
             .map(|((_, key), _)| key.clone())
             .collect();

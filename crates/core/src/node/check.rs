@@ -15,6 +15,8 @@ impl Node {
     /// # Panics
     /// If they do not; the message says which invariant is broken.
     pub fn check(&self) {
+        #[cfg(debug_assertions)]
+        self.check_announced();
         self.store.check();
         self.sessions.check();
         self.scripts.check();
@@ -37,6 +39,7 @@ impl Node {
     #[cfg(debug_assertions)]
     pub(crate) fn check_now_and_then(&mut self) {
         const ITEMS_PER_EVENT: usize = 256;
+        self.check_announced();
         if self.events_until_check > 0 {
             self.events_until_check -= 1;
             return;
@@ -151,6 +154,17 @@ mod tests {
             let now_ms = node.store.now.wall_ms();
             hash.set_expiry(b"b", Some(now_ms + 10));
         }
+        node.check();
+    }
+
+    #[test]
+    #[should_panic(expected = "k: changed without a word")]
+    fn a_change_that_nobody_is_told_of() {
+        let (mut world, _) = after(&["SET k 1"]);
+        let node = world.begin(0);
+        node.note_edit(0, b"k");
+        let slot = node.store.dbs[0].find(b"k").unwrap();
+        node.store.set_expiry(0, slot, Some(1));
         node.check();
     }
 

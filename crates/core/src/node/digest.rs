@@ -35,7 +35,7 @@ impl Node {
     }
 }
 
-fn digest_value(value: &Value, sink: &mut dyn FnMut(&[u8])) {
+pub(super) fn digest_value(value: &Value, sink: &mut dyn FnMut(&[u8])) {
     bytes(sink, value.type_name().as_bytes());
     match value {
         Value::String(string) => bytes(sink, &string.to_vec()),

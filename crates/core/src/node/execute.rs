@@ -1,40 +1,26 @@
 //! The life of a request inside a node: the checks in Redis's order, the handler, and what follows.
 
+use super::admission::Caller;
 use super::output::OpenReply;
 use super::session::{Blocked, OwnedArgs, ReplyMode, SessionId, TimeoutReply, Wait};
 use super::{Node, Pause};
-use crate::commands::command::{
-    ADMIN, ALLOW_BUSY, BLOCKING, Command, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, SKIP_MONITOR,
-    SKIP_SLOWLOG, WRITE,
-};
+use crate::commands::command::{ADMIN, Command, MAY_REPLICATE, SKIP_MONITOR, SKIP_SLOWLOG, WRITE};
 use crate::commands::ctx::{Ctx, Origin};
 use crate::commands::table;
-use crate::error::{self, Error, Outcome};
+use crate::error::{Error, Outcome};
 use crate::stages::{HeldReply, ScriptCall};
 use crate::version::Version;
-use crate::wire::{Protocol, Reply};
+use crate::wire::Reply;
 
 /// Commands that run at once inside a transaction instead of being queued.
 const NOT_QUEUED: [&str; 6] = ["exec", "discard", "multi", "watch", "quit", "reset"];
-
-/// Commands a RESP2 client may send while it is subscribed.
-const FOR_SUBSCRIBERS: [&str; 9] = [
-    "ping",
-    "subscribe",
-    "ssubscribe",
-    "psubscribe",
-    "unsubscribe",
-    "sunsubscribe",
-    "punsubscribe",
-    "quit",
-    "reset",
-];
 
 impl Node {
     /// Runs one request of a client that is ready for it.
     pub fn execute(&mut self, id: SessionId, argv: &[&[u8]]) {
         let now_us = self.store.now.mono_us;
         let was_running = self.scripts.is_running();
+        // A driver may name a client that is gone.
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.active_us = now_us;
         let mut open = session.output.open();
@@ -55,7 +41,7 @@ impl Node {
     /// Gives a reply to its client, and behind it the messages that the client caused for itself.
     pub(super) fn finish_reply(&mut self, id: SessionId, mut open: OpenReply) {
         let (conn, now_ms) = (self.conn(id), self.store.now.mono_ms());
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let session = &mut self.sessions[id];
         // The reply of a client that waits is still to come.
         let is_complete = session.blocked.is_none() || !open.bytes().is_empty();
         let stages = &self.stages;
@@ -77,7 +63,7 @@ impl Node {
     /// come before the reply of the command that sent them.
     fn settle_reply(&mut self, id: SessionId, reply: &mut Reply, start: usize) {
         let pushes_first = self.config.version < Version::V7_2;
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let session = &mut self.sessions[id];
         if session.wants_no_reply() {
             reply.truncate(start);
         }
@@ -91,7 +77,7 @@ impl Node {
 
     /// Writes to a client outside of a request of its own.
     pub fn write_reply(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let session = &mut self.sessions[id];
         let mut open = session.output.open();
         write(&mut open.reply);
         self.settle_reply(id, &mut open.reply, open.start);
@@ -102,7 +88,7 @@ impl Node {
     pub(super) fn run_again(&mut self, id: SessionId, blocked: &Blocked, key: &[u8]) -> bool {
         let argv = blocked.argv.args();
         let Some(command) = table::find(&argv, self.config.version) else { return false };
-        let Some(session) = self.sessions.get_mut(id) else { return false };
+        let session = &mut self.sessions[id];
         let mut open = session.output.open();
         let caller = self.executing.replace(id);
         let mut ctx = Ctx::new(self, id, command, &argv, &mut open.reply, Origin::Blocked);
@@ -115,9 +101,7 @@ impl Node {
         }
         self.executing = caller;
         if waits {
-            if let Some(session) = self.sessions.get_mut(id) {
-                session.output.suspend(open);
-            }
+            self.sessions[id].output.suspend(open);
         } else {
             self.settle_reply(id, &mut open.reply, open.start);
             self.finish_reply(id, open);
@@ -127,11 +111,11 @@ impl Node {
 
     /// Checks in the order of Redis's `processCommand`, then queues or calls.
     fn process(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> Outcome {
-        let command = match self.admit(id, argv) {
+        let command = match self.admit(id, argv, Caller::Client) {
             Ok(command) => command,
             Err(error) => return Err(self.refuse(id, argv, error)),
         };
-        let Some(session) = self.sessions.get_mut(id) else { return Ok(()) };
+        let session = &mut self.sessions[id];
         if let Some(multi) = &mut session.multi
             && !NOT_QUEUED.contains(&command.name)
         {
@@ -151,7 +135,7 @@ impl Node {
     /// A command was refused before it ran: a transaction being queued will abort, and one to be run ends.
     fn refuse(&mut self, id: SessionId, argv: &[&[u8]], error: Error) -> Error {
         let is_exec = argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
-        let Some(session) = self.sessions.get_mut(id) else { return error };
+        let session = &mut self.sessions[id];
         if is_exec {
             session.multi = None;
             self.unwatch(id);
@@ -165,43 +149,11 @@ impl Node {
         error
     }
 
-    /// The row of a request, or why it may not run.
-    fn admit(&mut self, id: SessionId, argv: &[&[u8]]) -> Result<&'static Command, Error> {
-        let command =
-            table::find(argv, self.config.version).ok_or_else(|| unknown(argv, self.config.version))?;
-        if !command.accepts(argv.len(), self.config.version) {
-            return Err(error::wrong_arity(command.name));
-        }
-        let Some(session) = self.sessions.get(id) else { return Ok(command) };
-        if !session.authenticated && !command.has(NO_AUTH) {
-            return Err(error::NO_AUTH);
-        }
-        if session.multi.is_some() && command.has(NO_MULTI) {
-            return Err(Error::new("ERR Command not allowed inside a transaction"));
-        }
-        self.check_writes(id, command)?;
-        if session.protocol() == Protocol::Resp2
-            && session.is_subscriber()
-            && !FOR_SUBSCRIBERS.contains(&command.name)
-        {
-            return Err(format!(
-                "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
-                command.name
-            )
-            .into());
-        }
-        self.check_availability(command)?;
-        if self.scripts.is_busy() && !command.has(ALLOW_BUSY) {
-            return Err(error::BUSY);
-        }
-        Ok(command)
-    }
-
     fn must_postpone(&self, id: SessionId, command: &Command) -> bool {
         let Some(Pause { writes_only, .. }) = self.pause else { return false };
         let exempt = matches!(command.name, "client|unpause" | "client|pause");
         let writes = || {
-            let queued = self.sessions.get(id).and_then(|session| session.multi.as_ref());
+            let queued = self.sessions[id].multi.as_ref();
             command.has(WRITE | MAY_REPLICATE)
                 || self.script_may_write(command)
                 || command.name == "exec"
@@ -231,11 +183,9 @@ impl Node {
         origin: Origin,
     ) -> Outcome {
         let monitored = !self.monitors.is_empty() && !command.has(SKIP_MONITOR | ADMIN);
-        let (mut db, mut wants_no_reply) = (0, false);
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.last_command = command.name;
-            (db, wants_no_reply) = (session.db, session.wants_no_reply());
-        }
+        let session = &mut self.sessions[id];
+        session.last_command = command.name;
+        let (db, wants_no_reply) = (session.db, session.wants_no_reply());
         self.stats.commands_processed += 1;
         self.stats.count_call(command);
         let start = reply.len();
@@ -267,7 +217,7 @@ impl Node {
         wrote: bool,
     ) -> bool {
         let start = reply.len();
-        let admitted = self.admit_from_script(id, argv, read_only, wrote);
+        let admitted = self.admit(id, argv, Caller::Script { read_only, wrote });
         let writes = admitted.as_ref().is_ok_and(|command| command.has(WRITE));
         let outcome = admitted.and_then(|command| self.call(id, command, argv, reply, Origin::Script));
         if let Err(error) = outcome
@@ -287,35 +237,8 @@ impl Node {
 
     /// A command of a script, as the stages see it.
     pub(super) fn script_call<'a>(&self, id: SessionId, argv: &'a [&'a [u8]]) -> ScriptCall<'a> {
-        let db = self.sessions.get(id).map_or(0, |session| session.db);
+        let db = self.sessions[id].db;
         ScriptCall { node: self.index, db, argv }
-    }
-
-    fn admit_from_script(
-        &mut self,
-        id: SessionId,
-        argv: &[&[u8]],
-        read_only: bool,
-        wrote: bool,
-    ) -> Result<&'static Command, Error> {
-        if self.asks_calls {
-            self.stages.script_calls(&self.script_call(id, argv)).map_err(Error::owned)?;
-        }
-        let command = table::find(argv, self.config.version)
-            .ok_or(Error::new("ERR Unknown Redis command called from script"))?;
-        if !command.accepts(argv.len(), self.config.version) {
-            return Err(Error::new("ERR Wrong number of args calling Redis command from script"));
-        }
-        // Before 7.2 scripts could call none of the commands that wait but those that were new in 7.0.
-        let waits = command.has(BLOCKING) && command.since < "7.0.0";
-        if command.has(NOSCRIPT) || waits && self.config.version < Version::V7_2 {
-            return Err(Error::new("ERR This Redis command is not allowed from script"));
-        }
-        if read_only && command.has(WRITE | MAY_REPLICATE) {
-            return Err(Error::new("ERR Write commands are not allowed from read-only scripts."));
-        }
-        self.check_script_writes(command, wrote)?;
-        Ok(command)
     }
 
     /// Writes an error reply and counts it by its code.
@@ -329,7 +252,7 @@ impl Node {
         if self.monitors.is_empty() {
             return;
         }
-        let Some(session) = self.sessions.get(id) else { return };
+        let session = &self.sessions[id];
         let wall_us = self.store.now.wall_us();
         let source = if from_script { "lua" } else { &session.addr };
         let mut line =
@@ -346,7 +269,7 @@ impl Node {
 
     /// Ends a client whose unread output has grown beyond `client-output-buffer-limit`.
     pub(super) fn limit_output(&mut self, id: SessionId) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let session = &mut self.sessions[id];
         let limit = self.config.output_limit(session);
         let too_much = limit > 0 && session.output.len() as u64 > limit || session.reads_nothing;
         if too_much && !session.closing {
@@ -354,13 +277,5 @@ impl Node {
             self.stages.cut_off(self.conn(id));
             self.stats.output_limit_disconnections += 1;
         }
-    }
-}
-
-/// The error for a request whose command or subcommand does not exist.
-fn unknown(argv: &[&[u8]], version: Version) -> Error {
-    match argv.first().and_then(|name| table::find_by_name(name, version)) {
-        Some(_) => error::unknown_subcommand(argv),
-        None => error::unknown_command(argv),
     }
 }

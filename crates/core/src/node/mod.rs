@@ -3,6 +3,9 @@
 //! A node is a state machine. It has no clock of its own: the world sets `store.now` before each event and asks the node
 //! to fire the timers that are due. It writes only into its sessions' buffers.
 
+mod admission;
+#[cfg(debug_assertions)]
+mod announced;
 pub mod blocking;
 mod check;
 pub mod config;
@@ -87,6 +90,8 @@ pub struct Node {
     pub asks_calls: bool,
     #[cfg(debug_assertions)]
     events_until_check: usize,
+    #[cfg(debug_assertions)]
+    announced: announced::Announced,
     /// 40 hex digits, new with each start.
     pub run_id: String,
     pub replication_id: String,
@@ -126,6 +131,8 @@ impl Node {
             asks_calls: false,
             #[cfg(debug_assertions)]
             events_until_check: 0,
+            #[cfg(debug_assertions)]
+            announced: Default::default(),
             run_id,
             replication_id,
             config,
@@ -139,13 +146,12 @@ impl Node {
         let is_full = self.sessions.len() > self.config.maxclients || self.states.has(State::MaxClients);
         let refused = is_full && !control;
         let needs_password = !self.config.requirepass.is_empty();
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.authenticated = !needs_password;
-            session.is_control = control;
-            if refused {
-                session.output.append(|reply| reply.error(b"ERR max number of clients reached"));
-                session.closing = true;
-            }
+        let session = &mut self.sessions[id];
+        session.authenticated = !needs_password;
+        session.is_control = control;
+        if refused {
+            session.output.append(|reply| reply.error(b"ERR max number of clients reached"));
+            session.closing = true;
         }
         if refused {
             self.stats.rejected_connections += 1;
@@ -164,7 +170,7 @@ impl Node {
 
     /// A client is gone: nothing of it stays. Its script, if one runs, goes on to its end before that.
     pub fn close(&mut self, id: SessionId) {
-        if self.scripts.client_left(id) {
+        if self.sessions.get(id).is_none() || self.scripts.client_left(id) {
             return;
         }
         self.drop_subscriptions(id);
@@ -195,20 +201,17 @@ impl Node {
 
     /// Closes a connection once its output is written.
     pub fn end_session(&mut self, id: SessionId) {
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.closing = true;
-            self.sessions.mark_dirty(id);
-        }
+        self.sessions[id].closing = true;
+        self.sessions.mark_dirty(id);
     }
 
     /// Ends a connection at once, whatever is still unwritten.
     pub fn kill_session(&mut self, id: SessionId) {
         self.unblock(id);
         self.end_session(id);
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.output.clear();
-            session.killed = true;
-        }
+        let session = &mut self.sessions[id];
+        session.output.clear();
+        session.killed = true;
     }
 
     /// The world's clock has come to `now`.

@@ -97,6 +97,8 @@ impl Node {
 
     /// Tells those who watch a key that it changed. Those who wait for one to appear are told where it is inserted.
     pub fn signal_modified(&mut self, db: usize, key: &[u8]) {
+        #[cfg(debug_assertions)]
+        self.note_announced(db, key);
         if !self.watchers.is_empty() {
             self.break_watches(db, key);
         }

@@ -62,7 +62,7 @@ impl Kind {
 impl Node {
     /// Adds a subscription and confirms it in `reply`.
     pub fn subscribe(&mut self, id: SessionId, kind: Kind, name: &[u8], reply: &mut Reply) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let session = &mut self.sessions[id];
         let own = session.subscriptions_mut(kind);
         if !own.iter().any(|known| **known == *name) {
             own.push(name.into());
@@ -79,7 +79,7 @@ impl Node {
 
     /// Ends all subscriptions of a kind; without any there is still one confirmation.
     pub fn unsubscribe_all(&mut self, id: SessionId, kind: Kind, reply: &mut Reply) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let session = &self.sessions[id];
         let names = session.subscriptions(kind).to_vec();
         if names.is_empty() {
             self.confirm(id, kind, kind.words().1, None, reply);
@@ -92,7 +92,7 @@ impl Node {
     /// Ends all subscriptions without a word, for a client that leaves or resets.
     pub fn drop_subscriptions(&mut self, id: SessionId) {
         for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
-            let Some(session) = self.sessions.get(id) else { return };
+            let session = &self.sessions[id];
             for name in session.subscriptions(kind).to_vec() {
                 self.forget_subscription(id, kind, &name);
             }
@@ -100,7 +100,7 @@ impl Node {
     }
 
     fn forget_subscription(&mut self, id: SessionId, kind: Kind, name: &[u8]) {
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let session = &mut self.sessions[id];
         session.subscriptions_mut(kind).retain(|known| **known != *name);
         let table = self.pubsub.table_mut(kind);
         if let Some(subscribers) = table.get_mut(name) {
@@ -112,7 +112,7 @@ impl Node {
     }
 
     fn confirm(&self, id: SessionId, kind: Kind, word: &[u8], name: Option<&[u8]>, reply: &mut Reply) {
-        let Some(session) = self.sessions.get(id) else { return };
+        let session = &self.sessions[id];
         let count = match kind {
             Kind::Shard => session.shards.len(),
             _ => session.channels.len() + session.patterns.len(),
@@ -163,18 +163,17 @@ impl Node {
         if !self.interest.pushes {
             return self.push_to(id, write);
         }
-        let Some(session) = self.sessions.get(id) else { return };
+        let session = &self.sessions[id];
         let (conn, now_ms) = (self.conn(id), self.store.now.mono_ms());
         let push = Push { conn, client_name: &session.name, event: self.event, now_ms, channel };
         match self.stages.push(&push) {
             PushFate::Deliver(times) => (0..times).for_each(|_| self.push_to(id, &write)),
             PushFate::Hold(ticket) => {
                 // A message to oneself takes its place in the stream at once; the reply follows it.
-                if let Some(session) = self.sessions.get_mut(id) {
-                    session.output.hold(ticket);
-                    session.output.append(write);
-                    self.sessions.mark_dirty(id);
-                }
+                let session = &mut self.sessions[id];
+                session.output.hold(ticket);
+                session.output.append(write);
+                self.sessions.mark_dirty(id);
             }
         }
     }
@@ -182,7 +181,7 @@ impl Node {
     /// Writes an out-of-band message to a client. The one whose command is running gets it with its reply.
     pub fn push_to(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let is_caller = self.executing == Some(id);
-        let Some(session) = self.sessions.get_mut(id) else { return };
+        let session = &mut self.sessions[id];
         if is_caller {
             let mut push = Reply::new(session.protocol(), self.config.version);
             write(&mut push);

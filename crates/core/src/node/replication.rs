@@ -186,7 +186,7 @@ impl Node {
 
     /// How many replicas have all that this client wrote.
     pub fn acked_replicas(&self, id: SessionId) -> u64 {
-        let wrote = self.sessions.get(id).map_or(0, |session| session.write_offset);
+        let wrote = self.sessions[id].write_offset;
         let real =
             || self.replication.replicas.iter().filter(|peer| peer.online && peer.offset >= wrote).count();
         self.replication.forced_acks.unwrap_or_else(|| real() as u64)

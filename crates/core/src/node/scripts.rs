@@ -219,7 +219,7 @@ impl Node {
         read_only: bool,
         reply: &mut Reply,
     ) {
-        let db = self.sessions.get(id).map_or(0, |session| session.db);
+        let db = self.sessions[id].db;
         let mut call = Call { read_only, wrote: false, db };
         let Some(mut vm) = self.scripts.vm.take() else { return };
         self.show_script_start(id, script, keys, argv, db);
@@ -268,7 +268,7 @@ impl Node {
         if !self.interest.scripts && !script.tag().is_some_and(|tag| tag.watched) {
             return;
         }
-        let Some(session) = self.sessions.get(id) else { return };
+        let session = &self.sessions[id];
         let client = if session.name.is_empty() { session.addr.as_bytes() } else { &session.name };
         let store = &self.store;
         let conn = self.conn(id);
@@ -286,16 +286,14 @@ impl Node {
 
     /// A SELECT inside the script was the script's own.
     fn leave_script(&mut self, id: SessionId, call: Call) {
-        if let Some(session) = self.sessions.get_mut(id) {
-            session.db = call.db;
-        }
+        self.sessions[id].db = call.db;
     }
 
     /// The request of a client ended with its script suspended: the client waits, and what is written of its reply
     /// beyond `start` is kept with the script.
     pub(super) fn hold_for_script(&mut self, id: SessionId, argv: &[&[u8]], open: OpenReply) {
-        if let (Some(session), Some(running)) = (self.sessions.get_mut(id), &mut self.scripts.running) {
-            running.reply.raw(&session.output.suspend(open));
+        if let Some(running) = &mut self.scripts.running {
+            running.reply.raw(&self.sessions[id].output.suspend(open));
         }
         self.block(id, Wait::Script, argv, Vec::new(), None, TimeoutReply::Null);
         self.sessions.mark_dirty(id);
@@ -334,7 +332,7 @@ impl Node {
         let Running { client: id, script, started, client_left, mut reply, after, .. } = running;
         self.leave_script(id, script);
         let duration_us = (self.store.now.mono_us - started.mono_us) as i64;
-        let blocked = self.sessions.get(id).and_then(|session| session.blocked.as_ref());
+        let blocked = self.sessions[id].blocked.as_ref();
         if let Some(argv) = blocked.map(|blocked| blocked.argv.clone()) {
             self.log_slow(id, &argv.args(), duration_us);
         }

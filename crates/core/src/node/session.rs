@@ -256,7 +256,7 @@ impl Session {
     }
 }
 
-/// All sessions of a node.
+/// All sessions of a node. Indexing is for clients that the node itself knows of: they are connected.
 pub struct Sessions {
     places: Vec<Option<Box<Session>>>,
     free: Vec<u32>,
@@ -276,6 +276,22 @@ impl Default for Sessions {
             len: 0,
             dirty: Vec::new(),
         }
+    }
+}
+
+impl std::ops::Index<SessionId> for Sessions {
+    type Output = Session;
+
+    /// # Panics
+    /// If the client is gone, which breaks an invariant of the node.
+    fn index(&self, id: SessionId) -> &Session {
+        self.get(id).expect("a client that the node knows of is connected")
+    }
+}
+
+impl std::ops::IndexMut<SessionId> for Sessions {
+    fn index_mut(&mut self, id: SessionId) -> &mut Session {
+        self.get_mut(id).expect("a client that the node knows of is connected")
     }
 }
 
@@ -365,10 +381,10 @@ impl Sessions {
     pub fn with_new_output(&mut self) -> SmallVec<[SessionId; 4]> {
         let mut found = SmallVec::new();
         for index in 0..self.dirty.len() {
-            if let Some(session) = self.get_mut(self.dirty[index]) {
-                if session.output.has_untraced() {
-                    found.push(session.id);
-                }
+            if let Some(session) = self.get_mut(self.dirty[index])
+                && session.output.has_untraced()
+            {
+                found.push(session.id);
             }
         }
         found.sort_by_key(|id: &SessionId| id.number);

@@ -39,7 +39,7 @@ impl Node {
     /// Logs a command of a given duration if it is slow.
     pub fn log_slow(&mut self, id: SessionId, argv: &[&[u8]], duration_us: i64) {
         let limit = self.config.slowlog_log_slower_than_us;
-        let Some(session) = self.sessions.get(id) else { return };
+        let session = &self.sessions[id];
         if limit < 0 || duration_us < limit {
             return;
         }

@@ -148,7 +148,7 @@ impl Node {
     }
 
     fn queued_has(&self, id: SessionId, flag: crate::commands::command::Flags) -> bool {
-        let multi = self.sessions.get(id).and_then(|session| session.multi.as_ref());
+        let multi = self.sessions[id].multi.as_ref();
         multi.is_some_and(|multi| {
             multi.commands.iter().any(|queued| {
                 table::find(&queued.args(), self.config.version).is_some_and(|command| command.has(flag))

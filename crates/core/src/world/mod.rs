@@ -139,6 +139,8 @@ impl World {
         self.events += 1;
         let node = &mut self.nodes[node];
         node.event = self.events;
+        #[cfg(debug_assertions)]
+        node.forget_announced();
         node.set_now(self.clock.now());
         node
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use redlatch_core::node::Config;
+use redlatch_core::version::UnknownVersion;
 use redlatch_core::world::{ClockMode, ConnId};
 
 /// A connection: `node:number`, the number that CLIENT ID gives.
@@ -85,7 +86,8 @@ impl NodeHeader {
     }
 
     pub fn config(&self) -> Result<Config, String> {
-        let mut config = Config::new(self.release.parse()?);
+        let mut config =
+            Config::new(self.release.parse().map_err(|error: UnknownVersion| error.to_string())?);
         config.process_id = self.process_id;
         for (name, value) in &self.config {
             config.set_at_start(name, value.as_bytes()).map_err(|why| format!("{name}: {why}"))?;

@@ -1,0 +1,113 @@
+//! Which commands may run: the checks that Redis makes before it calls one, in its order.
+
+use super::Node;
+use super::session::SessionId;
+use crate::commands::command::{
+    ALLOW_BUSY, BLOCKING, Command, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, WRITE,
+};
+use crate::commands::table;
+use crate::error::{self, Error};
+use crate::version::Version;
+use crate::wire::Protocol;
+
+/// Commands a RESP2 client may send while it is subscribed.
+const FOR_SUBSCRIBERS: [&str; 9] = [
+    "ping",
+    "subscribe",
+    "ssubscribe",
+    "psubscribe",
+    "unsubscribe",
+    "sunsubscribe",
+    "punsubscribe",
+    "quit",
+    "reset",
+];
+
+/// Who wants to run a command.
+#[derive(Clone, Copy)]
+pub(super) enum Caller {
+    /// A client, by a request of its own.
+    Client,
+    /// `redis.call` of a client's script, which may be read-only, and has written or not.
+    Script { read_only: bool, wrote: bool },
+}
+
+impl Node {
+    /// The row of a command, or why it may not run.
+    pub(super) fn admit(
+        &self,
+        id: SessionId,
+        argv: &[&[u8]],
+        caller: Caller,
+    ) -> Result<&'static Command, Error> {
+        if self.asks_calls && matches!(caller, Caller::Script { .. }) {
+            self.stages.script_calls(&self.script_call(id, argv)).map_err(Error::owned)?;
+        }
+        let version = self.config.version;
+        let command = table::find(argv, version).ok_or_else(|| unknown(argv, version, caller))?;
+        if !command.accepts(argv.len(), version) {
+            return Err(match caller {
+                Caller::Client => error::wrong_arity(command.name),
+                Caller::Script { .. } => {
+                    Error::new("ERR Wrong number of args calling Redis command from script")
+                }
+            });
+        }
+        match caller {
+            Caller::Client => self.admit_request(id, command)?,
+            Caller::Script { read_only, wrote } => self.admit_call(command, read_only, wrote)?,
+        }
+        Ok(command)
+    }
+
+    /// What is checked of a client's request alone.
+    fn admit_request(&self, id: SessionId, command: &Command) -> Result<(), Error> {
+        let session = &self.sessions[id];
+        if !session.authenticated && !command.has(NO_AUTH) {
+            return Err(error::NO_AUTH);
+        }
+        if session.multi.is_some() && command.has(NO_MULTI) {
+            return Err(Error::new("ERR Command not allowed inside a transaction"));
+        }
+        self.check_writes(id, command)?;
+        if session.protocol() == Protocol::Resp2
+            && session.is_subscriber()
+            && !FOR_SUBSCRIBERS.contains(&command.name)
+        {
+            return Err(format!(
+                "ERR Can't execute '{}': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+                command.name
+            )
+            .into());
+        }
+        self.check_availability(command)?;
+        if self.scripts.is_busy() && !command.has(ALLOW_BUSY) {
+            return Err(error::BUSY);
+        }
+        Ok(())
+    }
+
+    /// What is checked of a script's call alone.
+    fn admit_call(&self, command: &Command, read_only: bool, wrote: bool) -> Result<(), Error> {
+        // Before 7.2 scripts could call none of the commands that wait but those that were new in 7.0.
+        let waits = command.has(BLOCKING) && command.is_older_than(Version::V7_0);
+        if command.has(NOSCRIPT) || waits && self.config.version < Version::V7_2 {
+            return Err(Error::new("ERR This Redis command is not allowed from script"));
+        }
+        if read_only && command.has(WRITE | MAY_REPLICATE) {
+            return Err(Error::new("ERR Write commands are not allowed from read-only scripts."));
+        }
+        self.check_script_writes(command, wrote)
+    }
+}
+
+/// The error for a command or subcommand that does not exist.
+fn unknown(argv: &[&[u8]], version: Version, caller: Caller) -> Error {
+    match caller {
+        Caller::Script { .. } => Error::new("ERR Unknown Redis command called from script"),
+        Caller::Client if argv.first().is_some_and(|name| table::find_by_name(name, version).is_some()) => {
+            error::unknown_subcommand(argv)
+        }
+        Caller::Client => error::unknown_command(argv),
+    }
+}
