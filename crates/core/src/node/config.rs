@@ -5,6 +5,8 @@
 
 mod params;
 
+use std::borrow::Cow;
+
 use crate::error::Error;
 use crate::glob;
 use crate::node::notify::Class;
@@ -14,6 +16,44 @@ use crate::store::Limits;
 use crate::version::Version;
 
 pub use params::{PARAMS, Param, ParamKind};
+
+/// Why a parameter cannot be set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ConfigError {
+    /// No parameter has this name.
+    UnknownParameter,
+    /// The value is refused, in Redis's words.
+    Refused(Cow<'static, str>),
+}
+
+impl std::fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            ConfigError::UnknownParameter => "Bad directive or wrong number of arguments",
+            ConfigError::Refused(why) => why,
+        })
+    }
+}
+
+impl std::error::Error for ConfigError {}
+
+impl From<&'static str> for ConfigError {
+    fn from(why: &'static str) -> ConfigError {
+        ConfigError::Refused(Cow::Borrowed(why))
+    }
+}
+
+impl From<String> for ConfigError {
+    fn from(why: String) -> ConfigError {
+        ConfigError::Refused(Cow::Owned(why))
+    }
+}
+
+impl From<ConfigError> for String {
+    fn from(error: ConfigError) -> String {
+        error.to_string()
+    }
+}
 
 /// The settings of a node.
 #[derive(Clone, Debug)]
@@ -94,7 +134,7 @@ impl Config {
             let at = find(name, self.version).ok_or_else(|| unknown_option(name))?;
             let param = &PARAMS[at];
             if seen.contains(&at) {
-                return Err(failed(param.name, "duplicate parameter"));
+                return Err(failed(param.name, &"duplicate parameter"));
             }
             seen.push(at);
             let target = match param.kind {
@@ -109,9 +149,12 @@ impl Config {
         Ok(())
     }
 
-    /// Sets a parameter at start-up, where also fixed ones may be set. The error is a line for people.
-    pub fn set_at_start(&mut self, name: &str, value: &[u8]) -> Result<(), String> {
-        let at = find(name.as_bytes(), self.version).ok_or("Bad directive or wrong number of arguments")?;
+    /// Sets a parameter at start-up, where also fixed ones may be set.
+    ///
+    /// # Errors
+    /// If there is no such parameter, or the value is refused.
+    pub fn set_at_start(&mut self, name: &str, value: &[u8]) -> Result<(), ConfigError> {
+        let at = find(name.as_bytes(), self.version).ok_or(ConfigError::UnknownParameter)?;
         let at = match PARAMS[at].kind {
             ParamKind::Alias(other) => find(other.as_bytes(), self.version).unwrap_or(at),
             _ => at,
@@ -124,7 +167,7 @@ impl Config {
         };
         self.refresh();
         if !(1..=1024).contains(&self.databases) {
-            return Err("argument must be between 1 and 1024 inclusive".to_owned());
+            return Err("argument must be between 1 and 1024 inclusive".into());
         }
         Ok(())
     }
@@ -196,6 +239,6 @@ fn unknown_option(name: &[u8]) -> Error {
     Error::owned(text)
 }
 
-fn failed(name: &str, why: &str) -> Error {
+fn failed(name: &str, why: &dyn std::fmt::Display) -> Error {
     format!("ERR CONFIG SET failed (possibly related to argument '{name}') - {why}").into()
 }

@@ -1,11 +1,13 @@
-//! The state of a node as bytes, in one canonical order, so that two runs can be compared.
+//! What a node holds for its clients, as bytes in one canonical order, so that two runs can be compared.
 
 use super::Node;
 use super::session::Kind;
 use crate::store::{Entry, Value};
 
 impl Node {
-    /// Feeds everything that clients could ever notice to `sink`.
+    /// Feeds to `sink`: keys with their values and expiries, subscriptions, of each session its number, database, name, queue and
+    /// whether it waits, the state of the random numbers, and the count of writes. Settings, cached scripts, watches and
+    /// the states of SIM.NODE are not part of it: what they lead to shows in the output.
     pub fn digest(&self, sink: &mut dyn FnMut(&[u8])) {
         for (index, db) in self.store.dbs.iter().enumerate() {
             let mut entries: Vec<(&[u8], &Entry)> = db.iter().map(|(_, key, entry)| (key, entry)).collect();

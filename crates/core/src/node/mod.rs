@@ -28,7 +28,7 @@ use crate::stages::{Interest, Stages, Ticket};
 use crate::store::{Now, Store, Timer};
 use crate::wire::ProtocolError;
 
-pub use config::Config;
+pub use config::{Config, ConfigError};
 pub use session::{ConnId, Session, SessionId, Sessions};
 
 use states::State;

@@ -378,7 +378,7 @@ impl World {
         self.nodes.iter().any(|node| node.request == Some(Request::Shutdown))
     }
 
-    /// A hash over the state of all nodes: equal states have equal digests on every machine.
+    /// A hash over the time and what [`Node::digest`] covers of all nodes: equal on every machine.
     pub fn digest(&self) -> String {
         let mut hasher = Sha1::new();
         hasher.update(self.clock.now().mono_us.to_le_bytes());

@@ -1,5 +1,6 @@
 //! The table of parameters and the rules for their values.
 
+use crate::node::ConfigError;
 use crate::node::notify::Class;
 use crate::num;
 use crate::version::Version;
@@ -62,7 +63,7 @@ impl Param {
     }
 
     /// The canonical text of a new value, or Redis's words for why it is refused.
-    pub fn parse(&self, value: &[u8], old: &str) -> Result<String, String> {
+    pub fn parse(&self, value: &[u8], old: &str) -> Result<String, ConfigError> {
         let text = String::from_utf8_lossy(value).into_owned();
         match self.kind {
             Alias(_) | Text => Ok(text),
@@ -74,20 +75,20 @@ impl Param {
             },
             Choice(words) => match words.iter().find(|word| word.eq_ignore_ascii_case(&text)) {
                 Some(word) => Ok((*word).to_owned()),
-                None => Err(one_of(words)),
+                None => Err(one_of(words).into()),
             },
             Words(words) => {
                 let given: Vec<&str> = text.split_ascii_whitespace().collect();
                 let known = |word: &&str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
                 if given.is_empty() || !given.iter().all(known) {
-                    return Err(one_of(words));
+                    return Err(one_of(words).into());
                 }
                 Ok(given.join(" ").to_ascii_lowercase())
             }
             Int(min, max) => {
                 let n = num::parse_i64(value).ok_or("argument couldn't be parsed into an integer")?;
                 if !(min..=max).contains(&n) {
-                    return Err(format!("argument must be between {min} and {max} inclusive"));
+                    return Err(format!("argument must be between {min} and {max} inclusive").into());
                 }
                 Ok(n.to_string())
             }
@@ -134,7 +135,7 @@ pub fn output_limits(text: &str) -> Vec<(&str, u64, u64, u64)> {
     words.chunks_exact(4).map(|c| (c[0], number(c[1]), number(c[2]), number(c[3]))).collect()
 }
 
-fn parse_output_limits(text: &str, old: &str) -> Result<String, String> {
+fn parse_output_limits(text: &str, old: &str) -> Result<String, ConfigError> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     if words.is_empty() || !words.len().is_multiple_of(4) {
         return Err("Wrong number of arguments in buffer limit configuration.".into());
@@ -157,7 +158,7 @@ fn parse_output_limits(text: &str, old: &str) -> Result<String, String> {
     Ok(parts.join(" "))
 }
 
-fn parse_save_points(text: &str) -> Result<String, String> {
+fn parse_save_points(text: &str) -> Result<String, ConfigError> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let valid = |word: &&str| word.parse::<u32>().is_ok();
     if !words.len().is_multiple_of(2)
