@@ -5,8 +5,8 @@ use arbitrary::Unstructured;
 use crate::fuzz::runner_for;
 use crate::fuzz::schedule::Step;
 use crate::locks::invariant::Rules;
-use crate::locks::kit::Kit;
 use crate::locks::model::Wanted;
+use crate::locks::script_set::ScriptSet;
 use crate::node::Timer;
 use crate::store::{Store, Value};
 use crate::version::Version;
@@ -246,7 +246,7 @@ fn check_store(store: &Store) {
 /// Schedules on a sound lock break no promise, and are the same twice.
 pub fn schedule(bytes: &[u8]) {
     const SOUND: &str = include_str!("../../docs/locks/set-nx.toml");
-    let kit = Kit::of_own(SOUND).expect("the description is well-formed");
+    let kit = ScriptSet::of_own(SOUND).expect("the description is well-formed");
     let steps: Vec<Step> = bytes
         .chunks_exact(3)
         .map(|step| Step { action: step[0] % 16, owner: step[1], choice: step[2] })

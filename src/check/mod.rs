@@ -1,7 +1,7 @@
-//! Promises of locks, checked on what clients really do.
+//! Invariants of locks, checked on what clients really do.
 //!
 //! While checks are on, each script that is known to be a lock's is judged by the same models that judge schedules of the fuzzer
-//! ([`crate::locks`]): keys before, keys after, reply and messages are compared with what the operation promises.
+//! ([`crate::locks`]): keys before, keys after, reply and messages are compared with what the operation guarantees.
 //!
 //! | file | concept |
 //! |---|---|
@@ -10,7 +10,7 @@
 //!
 //! A model knows one lock and three owners. Here there are many of both, keys change without scripts, and locks were there before
 //! anybody looked. So each lock has a shadow, which translates; a state that no script has left behind is taken as it is, and what was
-//! promised before counts no more. What cannot be judged is counted with the reason, and never reported as broken.
+//! granted before no longer counts. What cannot be judged is counted with the reason, and never reported as broken.
 
 mod reading;
 mod shadow;
@@ -20,12 +20,11 @@ use std::collections::BTreeMap;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use crate::jar::JarScript;
 use crate::locks::binding::Binding;
 use crate::locks::invariant::Rules;
-use crate::locks::kit::{Kit, Tool};
 use crate::locks::model::{Message, Reply, Violation, Wanted, is_failure};
 use crate::locks::role::Role;
+use crate::locks::script_set::{LockScript, ScriptSet};
 use crate::script::sha1_hex;
 use crate::store::{Limits, Store};
 use reading::{Reading, parts};
@@ -44,17 +43,17 @@ pub struct Checks {
     pub wanted: Wanted,
     pub rules: Rules,
     /// Locks of one's own, as `redlatch fuzz --scripts` takes them.
-    pub own: Vec<Tool>,
+    pub own: Vec<LockScript>,
 }
 
 impl Checks {
-    /// Whether there is an object of this name.
+    /// Returns whether there is an object of this name.
     pub fn is_object(name: &str) -> bool {
-        Role::ALL.iter().any(|role| role.name().split('.').next() == Some(name))
+        Role::all().any(|role| role.name().split('.').next() == Some(name))
     }
 }
 
-/// A promise that was broken.
+/// A violation, and what happened around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The number of the event in which the script ended.
@@ -76,7 +75,7 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The promise with the operation that broke it: `A1@read.unlock`.
+    /// Returns the invariant with the operation that violated it: `A1@read.unlock`.
     pub fn promise(&self) -> String {
         format!("{}@{}", self.violation.invariant.id(), self.violation.operation)
     }
@@ -118,9 +117,8 @@ const MAX_LOCKS: usize = 10_000;
 pub struct Checker {
     checks: Checks,
     scripts: HashMap<Sha, Known, FixedState>,
-    /// The texts of lock scripts that were seen, the latest first, and what they make up.
-    seen: Vec<JarScript>,
-    kit: Kit,
+    /// The lock scripts that were seen last, for each role.
+    seen: ScriptSet,
     /// By database and name.
     locks: BTreeMap<(usize, Vec<u8>), Shadow>,
     /// The names of locks by their companion keys.
@@ -137,8 +135,7 @@ impl Checker {
     pub fn new(checks: Checks, limits: Limits) -> Checker {
         let mut checker = Checker {
             scripts: HashMap::default(),
-            seen: Vec::new(),
-            kit: Kit::default(),
+            seen: ScriptSet::default(),
             locks: BTreeMap::new(),
             companions: BTreeMap::new(),
             present: Vec::new(),
@@ -148,11 +145,11 @@ impl Checker {
             tally: Tally::default(),
             checks,
         };
-        for tool in &checker.checks.own {
-            let known = Ok((tool.role, tool.binding.clone()));
-            checker.scripts.insert(sha1_hex(tool.text.as_bytes()), known);
+        for script in &checker.checks.own {
+            let known = Ok((script.role, script.binding.clone()));
+            checker.scripts.insert(sha1_hex(script.text.as_bytes()), known);
+            checker.seen.put(script.clone());
         }
-        checker.gather();
         checker
     }
 
@@ -196,7 +193,7 @@ impl Checker {
         self.make_room(store);
         let place = (start.db, name);
         let mut lock = self.locks.remove(&place).unwrap_or_else(|| Shadow::new(start.db, place.1.clone()));
-        let begun = lock.begin(start, reading, &self.kit, store, &mut self.scratch);
+        let begun = lock.begin(start, reading, &self.seen, store, &mut self.scratch);
         match begun {
             Ok(turn) => self.present.push((lock, turn)),
             Err(why) => {
@@ -254,26 +251,22 @@ impl Checker {
             Err(why) => Err(format!("{}: {why}", role.name())),
         };
         self.scripts.insert(start.sha, known.clone());
-        let class = |class: &str| JarScript {
-            class: class.to_owned(),
-            method: role.name().to_owned(),
-            index: 0,
-            text: String::from_utf8_lossy(text).into_owned(),
-            uses: Vec::new(),
-        };
-        // Objects whose scripts have texts in common are told apart by what else is done to them.
-        let classes = ["", "RedissonSpinLock", "RedissonPermitExpirableSemaphore"].map(class);
-        self.seen.splice(..0, classes);
-        self.gather();
+        // What else is done to the lock tells which of the objects that share the text it is.
+        for role in role.readings() {
+            if let Ok(binding) = Binding::of(role, text) {
+                self.seen.put(LockScript {
+                    role,
+                    name: role.name().to_owned(),
+                    text: String::from_utf8_lossy(text).into_owned(),
+                    binding,
+                    uses: Vec::new(),
+                });
+            }
+        }
         Some(known)
     }
 
-    fn gather(&mut self) {
-        self.kit = Kit::new(&self.seen);
-        self.checks.own.iter().for_each(|tool| self.kit.add(tool.clone()));
-    }
-
-    /// Locks that are free and promised to nobody are forgotten when there are too many.
+    /// Forgets locks that are free and granted to nobody when there are too many.
     fn make_room(&mut self, store: &Store) {
         if self.locks.len() < MAX_LOCKS {
             return;

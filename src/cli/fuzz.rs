@@ -11,8 +11,8 @@ use crate::fuzz::real::Real;
 use crate::fuzz::runner::Line;
 use crate::fuzz::{self, Options, compare, report};
 use crate::locks::invariant::{Invariant, Rules};
-use crate::locks::kit::Kit;
 use crate::locks::model::{Violation, Wanted};
+use crate::locks::script_set::ScriptSet;
 
 /// Prints. Who reads may have gone before the end.
 macro_rules! say {
@@ -231,7 +231,7 @@ fn run(cli: &Cli) -> Result<bool, String> {
         return replay(&kit, cli, word, rules, &wanted);
     }
     let mut real = cli.against.as_deref().map(Real::connect).transpose()?;
-    let reports = fuzz::run(&kit, &options)?;
+    let reports = fuzz::run(&kit, &options).map_err(|error| error.to_string())?;
     match cli.format {
         Format::Text => {
             for report in &reports {
@@ -266,24 +266,24 @@ fn compared(real: &mut Real, lines: &[Line]) -> Result<String, String> {
 }
 
 /// The scripts that a file describes.
-fn own(file: &Path) -> Result<Kit, String> {
+fn own(file: &Path) -> Result<ScriptSet, String> {
     let text =
         std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    Kit::of_own(&text).map_err(|error| format!("{}: {error}", file.display()))
+    ScriptSet::of_own(&text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// The lock scripts of a jar.
-pub fn kit(jar: &Path) -> Result<Kit, String> {
+pub fn kit(jar: &Path) -> Result<ScriptSet, String> {
     let bytes = std::fs::read(jar).map_err(|error| format!("cannot read {}: {error}", jar.display()))?;
     let scripts = crate::jar::scripts(&bytes).map_err(|error| format!("{}: {error}", jar.display()))?;
-    let kit = Kit::new(&scripts);
-    match kit.tools().is_empty() {
+    let kit = ScriptSet::new(&scripts);
+    match kit.scripts().is_empty() {
         true => Err(format!("{} has no lock scripts that are known", jar.display())),
         false => Ok(kit),
     }
 }
 
-fn replay(kit: &Kit, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted) -> Result<bool, String> {
+fn replay(kit: &ScriptSet, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted) -> Result<bool, String> {
     let [object] = &cli.object[..] else { return Err("--replay needs one --object".to_owned()) };
     let steps = fuzz::schedule::decode(word).ok_or("not a schedule")?;
     let mut runner =

@@ -205,7 +205,7 @@ fn parse_clause(name: &str, words: &mut Words, nodes: usize) -> Result<Clause, S
         "SCRIPT" => {
             let word = words.word("the role of a script")?;
             let role = word.to_ascii_lowercase();
-            if !Role::ALL.iter().any(|known| glob::matches(&role, known.name().as_bytes(), false)) {
+            if !Role::all().any(|known| glob::matches(&role, known.name().as_bytes(), false)) {
                 return Err(unknown(format!(
                     "no script has the role {}: this could never match",
                     quoted(word)

@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::runner::{Line, Runner};
 use super::schedule::{self, Step};
 use super::{Options, runner_for, shrink};
-use crate::locks::kit::Kit;
-use crate::locks::model::{Wanted, objects};
+use crate::locks::model::Wanted;
+use crate::locks::script_set::ScriptSet;
 use crate::rng::Rng;
 
 /// The shortest schedule on which two releases differ.
@@ -20,8 +20,8 @@ pub struct Difference {
 }
 
 /// Looks for a difference at every object that both releases have.
-pub fn compare(old: &Kit, new: &Kit, options: &Options) -> Vec<Difference> {
-    let names = objects(old).into_iter().map(|(name, _)| name);
+pub fn compare(old: &ScriptSet, new: &ScriptSet, options: &Options) -> Vec<Difference> {
+    let names = old.models().into_iter().map(|(name, _)| name);
     let chosen = names
         .filter(|name| options.objects.is_empty() || options.objects.iter().any(|object| object == name));
     chosen

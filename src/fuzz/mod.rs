@@ -15,7 +15,7 @@
 //! | `real` | the same schedule on a real server |
 //! | `report` | what people and programs read |
 //!
-//! The models stand in [`crate::locks`].
+//! The models live in [`crate::locks`]. Only this module drives a world.
 
 // A driver: it measures time and uses all processors.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -29,11 +29,12 @@ pub mod runner;
 pub mod schedule;
 mod shrink;
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
 use crate::locks::invariant::Rules;
-use crate::locks::kit::Kit;
-use crate::locks::model::{OWNERS, Violation, Wanted, objects};
+use crate::locks::model::{Kind, OWNERS, Violation, Wanted};
+use crate::locks::script_set::ScriptSet;
 use crate::rng::Rng;
 use crate::version::Version;
 use runner::{Coverage, Line, Runner};
@@ -123,26 +124,45 @@ pub struct OperationReport {
     pub branches: Vec<String>,
 }
 
+/// The release does not have an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownObject {
+    pub name: String,
+    /// The objects that it has.
+    pub known: Vec<&'static str>,
+}
+
+impl fmt::Display for UnknownObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no object '{}' in this release; there are {}", self.name, self.known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownObject {}
+
 /// Branches are counted in one of so many schedules: 64 in a row, because scripts with marks are loaded for it.
 const WATCHED: u64 = 16;
 const WATCHED_IN_A_ROW: u64 = 64;
 
 /// Tries schedules on every object of a release.
-pub fn run(kit: &Kit, options: &Options) -> Result<Vec<ObjectReport>, String> {
-    let known: Vec<&'static str> = objects(kit).into_iter().map(|(name, _)| name).collect();
+///
+/// # Errors
+/// Fails if the release does not have one of the objects.
+pub fn run(scripts: &ScriptSet, options: &Options) -> Result<Vec<ObjectReport>, UnknownObject> {
+    let known: Vec<&'static str> = scripts.models().into_iter().map(|(name, _)| name).collect();
     if let Some(unknown) = options.objects.iter().find(|object| !known.contains(&object.as_str())) {
-        return Err(format!("no object '{unknown}' in this release; there are {}", known.join(", ")));
+        return Err(UnknownObject { name: unknown.clone(), known });
     }
     let chosen = known
         .into_iter()
         .filter(|name| options.objects.is_empty() || options.objects.iter().any(|object| object == name));
-    Ok(chosen.map(|object| run_object(kit, object, options)).collect())
+    Ok(chosen.map(|object| run_object(scripts, object, options)).collect())
 }
 
-fn run_object(kit: &Kit, object: &'static str, options: &Options) -> ObjectReport {
+fn run_object(scripts: &ScriptSet, object: &'static str, options: &Options) -> ObjectReport {
     let jobs = options.jobs.max(1) as u64;
     let mut reports: Vec<ObjectReport> = std::thread::scope(|scope| {
-        let work = |job: u64| move || Search::new(kit, object, options, job, jobs).run();
+        let work = |job: u64| move || Search::new(scripts, object, options, job, jobs).run();
         let threads: Vec<_> = (1..jobs).map(|job| scope.spawn(work(job))).collect();
         let mut reports = vec![work(0)()];
         reports.extend(threads.into_iter().filter_map(|thread| thread.join().ok()));
@@ -168,14 +188,14 @@ fn run_object(kit: &Kit, object: &'static str, options: &Options) -> ObjectRepor
 }
 
 /// A server with the scripts of a release, for one object.
-pub fn runner_for(kit: &Kit, object: &str) -> Option<Runner> {
-    let (_, model) = objects(kit).into_iter().find(|(name, _)| *name == object)?;
-    Some(Runner::new(kit, model, Version::V7_4))
+pub fn runner_for(scripts: &ScriptSet, object: &str) -> Option<Runner> {
+    let (_, model) = scripts.models().into_iter().find(|(name, _)| *name == object)?;
+    Some(Runner::new(scripts, model, Version::V7_4))
 }
 
 /// The search of one job.
 struct Search<'a> {
-    kit: &'a Kit,
+    scripts: &'a ScriptSet,
     object: &'static str,
     options: &'a Options,
     job: u64,
@@ -188,15 +208,21 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(kit: &'a Kit, object: &'static str, options: &'a Options, job: u64, jobs: u64) -> Search<'a> {
-        let model = objects(kit).into_iter().find(|(name, _)| *name == object).map(|(_, model)| model);
+    fn new(
+        scripts: &'a ScriptSet,
+        object: &'static str,
+        options: &'a Options,
+        job: u64,
+        jobs: u64,
+    ) -> Search<'a> {
+        let model = scripts.models().into_iter().find(|(name, _)| *name == object).map(|(_, model)| model);
         Search {
-            kit,
+            scripts,
             object,
             options,
             job,
             jobs,
-            runner: Runner::new(kit, model.expect("the object was listed"), Version::V7_4),
+            runner: Runner::new(scripts, model.expect("the object was listed"), Version::V7_4),
             wanted: options.wanted.clone(),
             findings: Vec::new(),
             schedules: 0,
@@ -276,7 +302,7 @@ impl<'a> Search<'a> {
             for operation in
                 (0..self.runner.operations().len()).filter(|operation| self.runner.can(*operation))
             {
-                let chooses = self.runner.operations()[operation].name.contains("acquire");
+                let chooses = self.runner.operations()[operation].kind == Kind::Acquire;
                 for choice in 0..=chooses as u8 {
                     alphabet.push(Step { action: (COMMON.len() + operation) as u8, owner, choice });
                 }
@@ -311,7 +337,7 @@ impl<'a> Search<'a> {
         let reduction = self.start.elapsed() - after;
         // What happened before does not count: the report is what a fresh server does.
         let mut lines = Vec::new();
-        let mut fresh = runner_for(self.kit, self.object).expect("the object was listed");
+        let mut fresh = runner_for(self.scripts, self.object).expect("the object was listed");
         let repeated = fresh.run(&shortest, rules, &same, Some(&mut lines));
         let violation = match repeated {
             Some((_, violation)) => violation,

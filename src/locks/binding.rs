@@ -1,290 +1,265 @@
 //! Which argument of a lock script is what.
 //!
-//! The same operation takes other arguments in other releases. The text of a script tells: what `hincrby` counts under is the
-//! owner, what `pexpire` gets is the lease.
+//! The same operation takes different arguments in different releases, and the text of a script tells which: `hincrby` counts under
+//! the owner, `pexpire` gets the lease. Here are the parameters and the words that several objects have in common; each object's
+//! folder adds its own.
 
-use super::role::{Role, contains, digit_after, owner_index, time_index};
+use std::fmt;
 
-/// The meaning of a key or an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Slot {
-    /// The object itself.
-    Lock,
-    /// Where waiters are told; for fair locks the beginning of it.
-    Channel,
-    /// What remembers the reply to a request.
-    Latch,
-    /// A fair lock's list of waiters.
-    Queue,
-    /// A fair lock's deadlines of waiters, or a semaphore's of permits.
-    Timeouts,
-    /// The beginning of the keys of one reader's holds.
-    Holds,
-    /// The beginning of the keys of all readers' holds.
-    AllHolds,
-    /// A fenced lock's counter.
-    Token,
-    /// A fair lock's sign of life of one waiter, in releases before they had deadlines.
-    Waiter,
-    /// A rate limiter's permits that are left: those that all clients share, and those of one client.
-    Left,
-    ClientLeft,
-    /// A rate limiter's permits that were handed out, likewise.
-    Taken,
-    ClientTaken,
+use super::catalogue::home;
+use super::role::{Role, clock_index, owner_index};
+use super::text::{contains, digit_after, highest_index};
 
-    Owner,
-    /// The owner as a writer.
-    Writer,
-    LeaseMs,
-    WaitMs,
-    /// The client's clock, Unix time in ms.
-    Now,
-    /// The client's clock and the wait together.
-    WaitDeadline,
-    /// The client's clock and the lease together.
-    LeaseDeadline,
-    /// The deadline of a permit that has none.
-    Never,
-    /// What waiters are told.
-    Message,
-    /// `PUBLISH` or `SPUBLISH`.
-    Publish,
-    LatchTtlMs,
-    /// How many permits, or how often to count down.
-    Count,
-    /// How many owners follow.
-    Owners,
-    /// The id of a permit.
-    Permit,
-    /// All ids of permits; takes up the rest.
-    Permits,
-    /// A word of an error.
-    Word,
-    /// All members of a group; takes up the rest.
-    Members,
+/// The meaning of a key or an argument: a name of at most 15 bytes. It is stored as a number, so that two compare fast.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Parameter(u128);
 
-    /// A rate limiter's permits in each interval.
-    Rate,
-    IntervalMs,
-    /// Whether clients share the permits, 0, or have their own, 1.
-    Scope,
-    /// How long an unused rate limiter lives.
-    KeepAliveMs,
-    /// What tells two grants of the same instant apart: a number, or 16 bytes.
-    RandomNumber,
-    Random,
-    /// Whether a new rate leaves the permits that were handed out as they are.
-    KeepsTaken,
-    /// Whether a rate is set only where there is one.
-    OnlyExisting,
+/// The last byte of a parameter says what kind it is.
+const DATA_KEY: u8 = 1;
+const REST: u8 = 2;
+
+impl Parameter {
+    /// A key that holds data of the lock.
+    pub const fn data_key(name: &str) -> Parameter {
+        Parameter::new(name, DATA_KEY)
+    }
+
+    /// A channel, the beginning of other keys' names, or a key that remembers a request.
+    pub const fn name(name: &str) -> Parameter {
+        Parameter::new(name, 0)
+    }
+
+    pub const fn argument(name: &str) -> Parameter {
+        Parameter::new(name, 0)
+    }
+
+    /// An argument that takes up all that follow.
+    pub const fn rest(name: &str) -> Parameter {
+        Parameter::new(name, REST)
+    }
+
+    const fn new(name: &str, kind: u8) -> Parameter {
+        let mut bytes = [0; 16];
+        let (front, _) = bytes.split_at_mut(name.len());
+        front.copy_from_slice(name.as_bytes());
+        assert!(bytes[15] == 0, "the name is too long");
+        bytes[15] = kind;
+        Parameter(u128::from_le_bytes(bytes))
+    }
+
+    fn kind(self) -> u8 {
+        self.0.to_le_bytes()[15]
+    }
+
+    /// Returns whether this is a key that holds data of the lock.
+    pub fn holds_data(self) -> bool {
+        self.kind() == DATA_KEY
+    }
+
+    /// Returns whether this takes up all arguments that follow.
+    pub fn takes_rest(self) -> bool {
+        self.kind() == REST
+    }
 }
 
-/// What a script takes.
+impl fmt::Debug for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.to_le_bytes();
+        let name = bytes[..15].split(|byte| *byte == 0).next().unwrap_or_default();
+        f.write_str(&String::from_utf8_lossy(name))
+    }
+}
+
+/// The object itself.
+pub const LOCK: Parameter = Parameter::data_key("lock");
+/// Where waiters are told; for fair locks the beginning of it.
+pub const CHANNEL: Parameter = Parameter::name("channel");
+/// What remembers the reply to a request.
+pub const LATCH: Parameter = Parameter::name("latch");
+pub const OWNER: Parameter = Parameter::argument("owner");
+/// An owner that is passed as a key, as the first releases did.
+pub const OWNER_KEY: Parameter = Parameter::data_key("owner_key");
+pub const LEASE_MS: Parameter = Parameter::argument("lease_ms");
+/// The client's clock, Unix time in ms.
+pub const CLOCK_MS: Parameter = Parameter::argument("clock_ms");
+/// What waiters are told.
+pub const MESSAGE: Parameter = Parameter::argument("message");
+/// `PUBLISH` or `SPUBLISH`.
+pub const PUBLISH: Parameter = Parameter::argument("publish");
+pub const LATCH_TTL: Parameter = Parameter::argument("latch_ttl_ms");
+/// How many permits, or how often to count down.
+pub const COUNT: Parameter = Parameter::argument("count");
+/// How many owners follow.
+pub const OWNER_COUNT: Parameter = Parameter::argument("owner_count");
+/// The error that a lock that is not re-entrant answers its owner with.
+pub const REFUSAL: Parameter = Parameter::argument("refusal");
+
+/// The keys and the arguments that a script takes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
-    pub keys: Vec<Slot>,
-    pub args: Vec<Slot>,
+    pub keys: Vec<Parameter>,
+    pub args: Vec<Parameter>,
+}
+
+/// A key or an argument whose meaning the text of a script does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownArgument {
+    /// `KEYS` or `ARGV`.
+    table: &'static str,
+    /// Counts from 1.
+    index: usize,
+}
+
+impl fmt::Display for UnknownArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}] is not understood", self.table, self.index)
+    }
+}
+
+impl std::error::Error for UnknownArgument {}
+
+/// How an object's scripts are called, as far as the words that all objects share do not say it.
+pub struct Arguments {
+    /// Words before the index of a key.
+    pub keys: &'static [(&'static str, Parameter)],
+    /// Words before the index of an argument in the scripts of one role.
+    pub args_of: &'static [(Role, &'static str, Parameter)],
+    /// Words before the index of an argument in all scripts of the object.
+    pub args: &'static [(&'static str, Parameter)],
+    /// The scripts whose arguments kept their order through all releases and at most grew in number.
+    pub in_order: &'static [(Role, &'static [Parameter], &'static [Parameter])],
+    /// The scripts that do not take the object itself.
+    pub without_lock: &'static [Role],
+    /// Adds what needs more than one place of the text.
+    pub adjust: fn(Role, &[u8], &mut Draft),
+    /// The parameters that [checks](crate::check) can read, besides those that objects have in common.
+    pub readable: &'static [Parameter],
+}
+
+impl Arguments {
+    /// Nothing besides what objects have in common.
+    pub const COMMON: Arguments = Arguments {
+        keys: &[],
+        args_of: &[],
+        args: &[],
+        in_order: &[],
+        without_lock: &[],
+        adjust: |_, _, _| {},
+        readable: &[],
+    };
+
+    pub(super) fn has_lock(&self, role: Role) -> bool {
+        !self.without_lock.contains(&role)
+    }
+}
+
+/// A binding in the making. What is set first stays.
+pub struct Draft {
+    pub keys: Vec<Option<Parameter>>,
+    pub args: Vec<Option<Parameter>>,
+}
+
+impl Draft {
+    /// Sets a key by its index, which counts from 1.
+    pub fn set_key(&mut self, index: Option<usize>, parameter: Parameter) {
+        set(&mut self.keys, index, parameter);
+    }
+
+    /// Sets an argument by its index, which counts from 1.
+    pub fn set_arg(&mut self, index: Option<usize>, parameter: Parameter) {
+        set(&mut self.args, index, parameter);
+    }
+}
+
+fn set(parameters: &mut [Option<Parameter>], index: Option<usize>, parameter: Parameter) {
+    if let Some(place) = index.and_then(|index| parameters.get_mut(index.checked_sub(1)?)) {
+        place.get_or_insert(parameter);
+    }
 }
 
 impl Binding {
-    /// Reads the arguments of a script with a known role out of its text. The error says which is not understood.
-    pub fn of(role: Role, script: &[u8]) -> Result<Binding, String> {
-        if let Some(binding) = Binding::in_order(role, script) {
-            return Ok(binding);
-        }
-        let batch = contains(script, b"#KEYS");
-        let mut keys = vec![None; count(script, b"KEYS[")];
-        let mut args = vec![None; count(script, b"ARGV[")];
-        let set = |slots: &mut Vec<Option<Slot>>, index: Option<usize>, slot: Slot| {
-            if let Some(place) = index.and_then(|index| slots.get_mut(index.checked_sub(1)?)) {
-                place.get_or_insert(slot);
-            }
-        };
-        if batch {
-            // One object at a time.
-            keys = vec![Some(Slot::Lock)];
-            if contains(script, b"#KEYS,2do") {
-                keys.push(Some(Slot::AllHolds));
-            }
-            let owner = owner_index(script).unwrap_or(2);
-            args = vec![None; owner];
-            set(&mut args, Some(1), Slot::LeaseMs);
-            set(&mut args, Some(owner), Slot::Owner);
-            set(&mut args, Some(2), Slot::Owners);
-        }
-        let at = |words: &str| digit_after(script, words.as_bytes());
-        if role != Role::FairAbandon {
-            set(&mut keys, Some(1), Slot::Lock);
-        }
-        for (words, slot) in KEYS {
-            set(&mut keys, at(words), *slot);
-        }
-        if contains(script, b"redis.call(ARGV[") {
-            set(&mut keys, at("],KEYS["), Slot::Channel);
-        }
-        set(&mut args, owner_index(script), Slot::Owner);
-        set(&mut args, time_index(script), Slot::Now);
-        for (of, words, slot) in ARGS_OF {
-            if role == *of {
-                set(&mut args, at(words), *slot);
-            }
-        }
-        for (words, slot) in ARGS {
-            set(&mut args, at(words), *slot);
-        }
-        match role {
-            Role::ReadRenew => set(&mut keys, Some(2), Slot::AllHolds),
-            Role::PermitReleaseAll => set(&mut args, Some(1), Slot::Count),
-            _ => {}
-        }
-        if matches!(role, Role::FairAcquire | Role::FairNonReentrantAcquire) {
-            // Older clients add their clock themselves.
-            let slot = match contains(script, b"=ttl+tonumber(ARGV[3])+") {
-                true => Slot::WaitMs,
-                false => Slot::WaitDeadline,
-            };
-            set(&mut args, at("localtimeout=ttl+tonumber(ARGV["), slot);
-        }
-        let whole = |slots: Vec<Option<Slot>>, name: &str| -> Result<Vec<Slot>, String> {
-            let slots = slots.into_iter().enumerate();
-            slots
-                .map(|(index, slot)| slot.ok_or_else(|| format!("{name}[{}] is not understood", index + 1)))
-                .collect()
-        };
-        let mut args: Vec<Slot> = whole(args, "ARGV")?;
-        if contains(script, b"#ARGV") {
-            args.truncate(at("fori=").map_or(args.len(), |first| first - 1));
-            args.push(Slot::Permits);
-        }
-        Ok(Binding { keys: whole(keys, "KEYS")?, args })
+    /// Reads the arguments of a script with a known role out of its text.
+    ///
+    /// # Errors
+    /// Fails if the text does not tell what an argument means.
+    pub fn of(role: Role, script: &[u8]) -> Result<Binding, UnknownArgument> {
+        let arguments = home(role).map_or(&Arguments::COMMON, |object| object.arguments);
+        let mut draft =
+            in_order(role, arguments, script).unwrap_or_else(|| by_words(role, arguments, script));
+        (arguments.adjust)(role, script, &mut draft);
+        Ok(Binding { keys: whole("KEYS", draft.keys)?, args: whole("ARGV", draft.args)? })
     }
 
-    /// The arguments of a script that kept their order through all releases and at most got more of them.
-    fn in_order(role: Role, script: &[u8]) -> Option<Binding> {
-        let (_, keys, args) = IN_ORDER.iter().find(|(of, ..)| *of == role)?;
-        let (mut keys, mut args) = (keys.to_vec(), args.to_vec());
-        keys.truncate(count(script, b"KEYS["));
-        if args.last() != Some(&Slot::Members) {
-            args.truncate(count(script, b"ARGV["));
-        }
-        // Some releases passed two of the keys only, and had no clients' own.
-        if role == Role::RateSet && contains(script, b"'del',KEYS[2],KEYS[3])") {
-            keys[2] = Slot::Taken;
-        }
-        if contains(script, b"struct.pack('fI'") {
-            args[2] = Slot::RandomNumber;
-        }
-        Some(Binding { keys, args })
-    }
-
-    /// Whether a request carries an id of its own, so that a second execution can be told from a second request.
+    /// Returns whether a request carries an id of its own, so that a second execution can be told from a second request.
     pub fn has_latch(&self) -> bool {
-        self.keys.contains(&Slot::Latch)
+        self.keys.contains(&LATCH)
     }
 }
 
-/// Keys and arguments by their place.
-const IN_ORDER: &[(Role, &[Slot], &[Slot])] = {
-    use Slot::*;
-    const RATE: &[Slot] = &[Lock, Left, ClientLeft, Taken, ClientTaken];
-    const SET: &[Slot] = &[Rate, IntervalMs, Scope, KeepAliveMs, Now, KeepsTaken, OnlyExisting];
-    &[
-        (Role::RateTrySet, RATE, SET),
-        (Role::RateSet, RATE, SET),
-        (Role::RateUpdate, RATE, SET),
-        (Role::RateAcquire, RATE, &[Count, Now, Random]),
-        (Role::RateAvailable, RATE, &[Now]),
-        (Role::RateRelease, RATE, &[Count]),
-        (Role::FasterAcquire, &[Lock], &[LeaseMs, Now, Owner, Members]),
-        (Role::FasterTryAcquire, &[Lock], &[Now, LeaseMs, Owner, Members]),
-        (
-            Role::FasterUnlock,
-            &[Lock, Channel, Latch],
-            &[Owner, Message, LeaseMs, Publish, LatchTtlMs, Now, Members],
-        ),
-        (Role::FasterRenew, &[Lock], &[LeaseMs, Now, Owner, Members]),
-        (Role::FasterForceUnlock, &[Lock, Channel], &[Message, Publish, Members]),
-        (Role::FasterIsHeld, &[Lock], &[Now, Owner, Members]),
-        (Role::FasterIsLocked, &[Lock], &[Now, Members]),
-    ]
-};
+fn whole(table: &'static str, parameters: Vec<Option<Parameter>>) -> Result<Vec<Parameter>, UnknownArgument> {
+    let parameters = parameters.into_iter().enumerate();
+    parameters
+        .map(|(index, parameter)| parameter.ok_or(UnknownArgument { table, index: index + 1 }))
+        .collect()
+}
+
+fn in_order(role: Role, arguments: &Arguments, script: &[u8]) -> Option<Draft> {
+    let (_, keys, args) = arguments.in_order.iter().find(|(of, ..)| *of == role)?;
+    let mut keys: Vec<_> = keys.iter().copied().map(Some).collect();
+    keys.truncate(highest_index(script, b"KEYS["));
+    let takes_rest = args.last().is_some_and(|last| last.takes_rest());
+    let mut args: Vec<_> = args.iter().copied().map(Some).collect();
+    if !takes_rest {
+        args.truncate(highest_index(script, b"ARGV["));
+    }
+    Some(Draft { keys, args })
+}
+
+fn by_words(role: Role, arguments: &Arguments, script: &[u8]) -> Draft {
+    let mut draft = Draft {
+        keys: vec![None; highest_index(script, b"KEYS[")],
+        args: vec![None; highest_index(script, b"ARGV[")],
+    };
+    if contains(script, b"#KEYS") {
+        // One object at a time.
+        let owner = owner_index(script).unwrap_or(2);
+        let keys = if contains(script, b"#KEYS,2do") { 2 } else { 1 };
+        draft = Draft { keys: vec![None; keys], args: vec![None; owner] };
+        draft.set_arg(Some(1), LEASE_MS);
+        draft.set_arg(Some(owner), OWNER);
+        draft.set_arg(Some(2), OWNER_COUNT);
+    }
+    if arguments.has_lock(role) {
+        draft.set_key(Some(1), LOCK);
+    }
+    for (words, parameter) in KEYS.iter().chain(arguments.keys) {
+        draft.set_key(digit_after(script, words), *parameter);
+    }
+    if contains(script, b"redis.call(ARGV[") {
+        draft.set_key(digit_after(script, "],KEYS["), CHANNEL);
+    }
+    draft.set_arg(owner_index(script), OWNER);
+    draft.set_arg(clock_index(script), CLOCK_MS);
+    for (_, words, parameter) in arguments.args_of.iter().filter(|(of, ..)| *of == role) {
+        draft.set_arg(digit_after(script, words), *parameter);
+    }
+    for (words, parameter) in arguments.args.iter().chain(ARGS) {
+        draft.set_arg(digit_after(script, words), *parameter);
+    }
+    draft
+}
 
 /// Words before the index of a key. The first that fits counts.
-const KEYS: &[(&str, Slot)] = &[
-    ("localval=redis.call('get',KEYS[", Slot::Latch),
-    ("'publish',KEYS[", Slot::Channel),
-    ("localnextThreadId=redis.call('lindex',KEYS[", Slot::Queue),
-    ("'lindex',KEYS[", Slot::Queue),
-    ("'exists',KEYS[3])==0thenredis.call('rpush',KEYS[2],ARGV[2]);redis.call('set',KEYS[", Slot::Waiter),
-    ("redis.call('lpop',KEYS[2]);redis.call('del',KEYS[", Slot::Waiter),
-    ("'hincrby',KEYS[1],KEYS[", Slot::Owner),
-    ("'hdel',KEYS[1],KEYS[", Slot::Owner),
-    ("'lrem',KEYS[", Slot::Queue),
-    ("'lrange',KEYS[", Slot::Queue),
-    ("'zscore',KEYS[", Slot::Timeouts),
-    ("'zrangebyscore',KEYS[", Slot::Timeouts),
-    ("'zrem',KEYS[", Slot::Timeouts),
-    ("'zcount',KEYS[", Slot::Timeouts),
-    ("'set',KEYS[2]..':1',", Slot::Holds),
-    ("'set',KEYS[", Slot::Holds),
-    ("'del',KEYS[", Slot::Holds),
-    ("'pttl',KEYS[", Slot::AllHolds),
-    ("key..':rwlock_timeout", Slot::AllHolds),
-    ("'incr',KEYS[", Slot::Token),
-];
+const KEYS: &[(&str, Parameter)] =
+    &[("localval=redis.call('get',KEYS[", LATCH), ("'publish',KEYS[", CHANNEL)];
 
 /// Words before the index of an argument.
-const ARGS: &[(&str, Slot)] = &[
-    ("'publish',KEYS[2],ARGV[", Slot::Message),
-    ("'publish',KEYS[3],ARGV[", Slot::Message),
-    ("'publish',KEYS[2]..':'..nextThreadId,ARGV[", Slot::Message),
-    ("'publish',KEYS[3]..':'..nextThreadId,ARGV[", Slot::Message),
-    ("'publish',KEYS[4]..':'..nextThreadId,ARGV[", Slot::Message),
-    ("redis.call(ARGV[", Slot::Publish),
-    ("],KEYS[2],ARGV[", Slot::Message),
-    ("],KEYS[4]..':'..nextThreadId,ARGV[", Slot::Message),
-    (",1,'px',ARGV[", Slot::LatchTtlMs),
-    ("'pexpire',KEYS[1],ARGV[", Slot::LeaseMs),
-    ("currentExpire+ARGV[", Slot::LeaseMs),
-    ("cjson.encode(o),'px',ARGV[", Slot::LeaseMs),
-    ("error_reply(ARGV[", Slot::Word),
+const ARGS: &[(&str, Parameter)] = &[
+    ("'publish',KEYS[2],ARGV[", MESSAGE),
+    ("'publish',KEYS[3],ARGV[", MESSAGE),
+    ("redis.call(ARGV[", PUBLISH),
+    ("],KEYS[2],ARGV[", MESSAGE),
+    (",1,'px',ARGV[", LATCH_TTL),
+    ("'pexpire',KEYS[1],ARGV[", LEASE_MS),
+    ("error_reply(ARGV[", REFUSAL),
 ];
-
-/// The same for one role.
-const ARGS_OF: &[(Role, &str, Slot)] = &[
-    (Role::ReadAcquire, "'hexists',KEYS[1],ARGV[", Slot::Writer),
-    (Role::FairTryAcquire, "-tonumber(ARGV[", Slot::WaitMs),
-    (Role::FairNonReentrantTryAcquire, "-tonumber(ARGV[", Slot::WaitMs),
-    (Role::FairAcquire, "KEYS[3],ttl+tonumber(ARGV[", Slot::WaitMs),
-    (Role::FairAbandon, "-tonumber(ARGV[", Slot::WaitMs),
-    (Role::SemaphoreAcquire, "'decrby',KEYS[1],ARGV[", Slot::Count),
-    (Role::SemaphoreRelease, "'incrby',KEYS[1],ARGV[", Slot::Count),
-    (Role::SemaphoreReleaseIfExists, "'incrby',KEYS[1],ARGV[", Slot::Count),
-    (Role::SemaphoreTrySet, "'set',KEYS[1],ARGV[", Slot::Count),
-    (Role::SemaphoreSet, "'set',KEYS[1],ARGV[", Slot::Count),
-    (Role::SemaphoreAdd, "value+ARGV[", Slot::Count),
-    (Role::SemaphoreReduce, "value-ARGV[", Slot::Count),
-    (Role::PermitTrySet, "'set',KEYS[1],ARGV[", Slot::Count),
-    (Role::PermitSet, "'set',KEYS[1],ARGV[", Slot::Count),
-    (Role::PermitAdd, "tonumber(value)+tonumber(ARGV[", Slot::Count),
-    (Role::PermitAcquire, "'limit',0,ARGV[", Slot::Count),
-    (Role::PermitAcquire, "'zadd',KEYS[2],ARGV[", Slot::LeaseDeadline),
-    (Role::PermitAcquire, "'zadd',KEYS[2],ARGV[2],ARGV[", Slot::Permit),
-    (Role::PermitAcquire, "v[2]~=ARGV[", Slot::Never),
-    (Role::PermitRelease, "'zrem',KEYS[3],ARGV[", Slot::Permit),
-    (Role::PermitRelease, "'incrby',KEYS[1],ARGV[", Slot::Count),
-    (Role::PermitUpdateLease, "'zscore',KEYS[2],ARGV[", Slot::Permit),
-    (Role::PermitUpdateLease, "'zadd',KEYS[2],ARGV[", Slot::LeaseDeadline),
-    (Role::PermitLease, "'zscore',KEYS[2],ARGV[", Slot::Permit),
-    (Role::PermitLease, "tonumber(value)==tonumber(ARGV[", Slot::Never),
-    (Role::SemaphoreTrySetFor, "'set',KEYS[1],ARGV[", Slot::Count),
-    (Role::SemaphoreTrySetFor, "'px',ARGV[", Slot::LeaseMs),
-    (Role::LatchTrySet, "'set',KEYS[1],ARGV[", Slot::Count),
-];
-
-/// The highest index that a script uses.
-fn count(script: &[u8], words: &[u8]) -> usize {
-    let digits = memchr::memmem::find_iter(script, words).filter_map(|at| script.get(at + words.len()));
-    digits.filter_map(|digit| char::from(*digit).to_digit(10)).max().unwrap_or(0) as usize
-}

@@ -1,6 +1,6 @@
-//! What lock objects promise.
+//! The invariants of lock objects.
 
-/// A promise. Its id is what `--invariant` takes and reports name.
+/// An invariant. Its id is what `--invariant` takes and reports name.
 macro_rules! invariants {
     ($($id:ident $text:literal)*) => {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -13,7 +13,7 @@ macro_rules! invariants {
                 match self { $(Invariant::$id => stringify!($id)),* }
             }
 
-            /// The promise as a sentence.
+            /// Returns the invariant as a sentence.
             pub fn text(self) -> &'static str {
                 match self { $(Invariant::$id => $text),* }
             }

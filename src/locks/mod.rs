@@ -1,29 +1,52 @@
-//! Lock objects: what their scripts are called, what they promise, and how to tell that a promise was broken.
+//! Lock objects: how their scripts are recognised and called, and the invariants that hold while clients use them.
+//!
+//! Models read a [`Store`](crate::store::Store) and know nothing of nodes, worlds or sockets. This module uses `store`, `wire`, `script` (for
+//! digests), `num` and `jar`; `check` and `fuzz` are built on it.
+//!
+//! Each lock object has a folder with everything about it:
 //!
 //! | file | concept |
 //! |---|---|
-//! | `role`, `binding` | what a script does and what its arguments are, told by its text |
-//! | `kit` | the lock scripts of one release |
-//! | `invariant` | the promises, each with an id |
-//! | `model` | what all models have in common: operations, calls, outcomes, findings |
-//! | `rlock`, `rw`, `fair`, `semaphore`, `permit`, `latch`, `rate`, `faster`, `multi` | one model for each kind of object |
-//! | `own` | the model of a lock whose scripts a file describes |
+//! | `mod` | what the object does, and its entry for the catalogue |
+//! | `roles` | what its scripts do, and how they look |
+//! | `names` | its keys, channels and arguments |
+//! | `model` | its operations, and the invariants after each |
+//! | `tests` | tests of these |
+//!
+//! What they have in common:
+//!
+//! | file | concept |
+//! |---|---|
+//! | `catalogue` | the ordered list of all objects |
+//! | `role`, `text` | the role of a script, recognised by its text |
+//! | `binding` | the meaning of a script's keys and arguments |
+//! | `names`, `args` | the names that objects share, and the arguments of a request |
+//! | `script_set` | the lock scripts of one release |
+//! | `invariant`, `violation` | the invariants, each with an id, and how one fails |
+//! | `model`, `operation`, `reply` | what all models have in common |
 //! | `view`, `show` | the keyspace as models read it, and as people do |
 
+pub mod args;
 pub mod binding;
+pub mod catalogue;
 pub mod fair;
 pub mod faster;
 pub mod invariant;
-pub mod kit;
 pub mod latch;
 pub mod model;
 pub mod multi;
+pub mod names;
+pub mod operation;
 pub mod own;
 pub mod permit;
 pub mod rate;
+pub mod reply;
 pub mod rlock;
 pub mod role;
 pub mod rw;
+pub mod script_set;
 pub mod semaphore;
 pub mod show;
+pub mod text;
 pub mod view;
+pub mod violation;

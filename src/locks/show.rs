@@ -1,9 +1,9 @@
-//! Keys of locks as people read them.
+//! Keys of locks in a form that people read.
 
 use super::model::{OWNER_IDS, owner_name};
 use crate::store::Value;
 
-/// Owners by their letters.
+/// Replaces the names of owners by their letters.
 pub fn shorten(text: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(text).into_owned();
     for (owner, id) in OWNER_IDS.iter().enumerate() {
@@ -12,7 +12,7 @@ pub fn shorten(text: &[u8]) -> String {
     text
 }
 
-/// A value in one line.
+/// Shows a value in one line.
 pub fn show_value(value: &Value) -> String {
     let number = |score: f64| if score.fract() == 0.0 { format!("{score:.0}") } else { score.to_string() };
     match value {

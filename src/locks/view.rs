@@ -1,40 +1,47 @@
 //! The keyspace as the models read it: directly, without commands and without copies.
 
-use crate::node::Node;
 use crate::store::{Entry, Hash, List, Now, SortedSet, Store, Value};
+
+/// The keyspaces of several nodes with one clock.
+pub trait Stores {
+    /// Returns the number of nodes.
+    fn count(&self) -> usize;
+
+    /// Returns a node's data, and by how many ms its wall clock is ahead of the common one.
+    fn store(&self, node: usize) -> (&Store, i64);
+}
 
 /// Database 0 of a node.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
     store: &'a Store,
     now: Now,
-    /// This node and those beside it, and their time without the jumps of each. None: there is but this store.
-    nodes: &'a [Node],
+    /// This node and those beside it. `None`: there is only this store.
+    nodes: Option<&'a dyn Stores>,
+    /// The common clock.
     clock: Now,
 }
 
-/// PTTL of a key that is missing, and of one that does not expire.
+/// What PTTL answers for a missing key, and for one that does not expire.
 pub const MISSING: i64 = -2;
 pub const FOREVER: i64 = -1;
 
 impl<'a> View<'a> {
     pub fn new(store: &'a Store, now: Now) -> View<'a> {
-        View { store, now, nodes: &[], clock: now }
+        View { store, now, nodes: None, clock: now }
     }
 
-    /// The view of one of several nodes. `clock` is the world's.
-    pub fn of_node(nodes: &'a [Node], node: usize, clock: Now) -> View<'a> {
-        let Node { store, wall_jump_ms, .. } = &nodes[node];
-        let now = Now { wall_offset_ms: clock.wall_offset_ms.saturating_add(*wall_jump_ms), ..clock };
-        View { store, now, nodes, clock }
+    /// Returns the view of one of several nodes.
+    pub fn of_node(nodes: &'a dyn Stores, node: usize, clock: Now) -> View<'a> {
+        let (store, ahead_ms) = nodes.store(node);
+        let now = Now { wall_offset_ms: clock.wall_offset_ms.saturating_add(ahead_ms), ..clock };
+        View { store, now, nodes: Some(nodes), clock }
     }
 
-    /// All nodes at this instant.
+    /// Iterates over all nodes at this instant.
     pub fn all(self) -> impl Iterator<Item = View<'a>> {
-        let alone = self.nodes.is_empty().then_some(self);
-        alone
-            .into_iter()
-            .chain((0..self.nodes.len()).map(move |node| View::of_node(self.nodes, node, self.clock)))
+        let count = self.nodes.map_or(1, Stores::count);
+        (0..count).map(move |node| self.nodes.map_or(self, |nodes| View::of_node(nodes, node, self.clock)))
     }
 
     pub fn now(self) -> Now {
@@ -50,7 +57,7 @@ impl<'a> View<'a> {
         self.entry(key).is_some()
     }
 
-    /// What PTTL answers.
+    /// Returns what PTTL answers.
     pub fn ttl_ms(self, key: &[u8]) -> i64 {
         self.entry(key).map_or(MISSING, |entry| self.remaining_ms(entry))
     }
@@ -66,13 +73,13 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The number in a field; 0 if there is none.
+    /// Returns the number in a field; 0 if there is none.
     pub fn count(self, hash: &Hash, field: &[u8]) -> i64 {
         let value = hash.get(field, self.now.wall_ms());
         value.and_then(crate::num::parse_i64).unwrap_or(0)
     }
 
-    /// The number that a string holds.
+    /// Returns the number that a string holds.
     pub fn number(self, key: &[u8]) -> Option<i64> {
         match &self.entry(key)?.value {
             Value::String(value) => value.as_i64(),
@@ -80,7 +87,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The bytes of a string.
+    /// Returns the bytes of a string.
     pub fn text(self, key: &[u8]) -> Option<Vec<u8>> {
         match &self.entry(key)?.value {
             Value::String(value) => Some(value.to_vec()),
@@ -102,7 +109,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// All living keys with what PTTL answers, in the order of the keyspace.
+    /// Iterates over all living keys with what PTTL answers, in the order of the keyspace.
     pub fn keys(self) -> impl Iterator<Item = (&'a [u8], &'a Value, i64)> {
         let entries = self.store.dbs[0].iter().filter(move |(_, _, entry)| !entry.is_expired(self.now));
         entries.map(move |(_, key, entry)| (key, &entry.value, self.remaining_ms(entry)))

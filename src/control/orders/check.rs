@@ -5,7 +5,7 @@ use super::{Answer, World};
 use crate::check::{Checker, Checks, Finding, Tally};
 use crate::locks::invariant::Rules;
 use crate::locks::model::Wanted;
-use crate::locks::own;
+use crate::locks::own::description;
 
 pub const USAGE: &[&str] = &[
     "SIM.CHECK ON [ALL | <object> | <promise> | <promise>@<operation> ...] [STRICT] [OWN <description>]",
@@ -56,10 +56,10 @@ impl Checks {
                 "ALL" => {}
                 "STRICT" => checks.rules = Rules::Strict,
                 "OWN" => {
-                    let description = words.text("the description of a lock")?;
-                    let tools = own::tools(&description).map_err(|why| syntax(format!("OWN: {why}")))?;
-                    checks.own.extend(tools);
-                    checks.words.push(description);
+                    let text = words.text("the description of a lock")?;
+                    let scripts = description::scripts(&text).map_err(|why| syntax(format!("OWN: {why}")))?;
+                    checks.own.extend(scripts);
+                    checks.words.push(text);
                 }
                 _ if Checks::is_object(&text) => checks.objects.push(text),
                 _ => {

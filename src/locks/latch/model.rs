@@ -1,23 +1,19 @@
-//! RCountDownLatch: opens at nought.
-//!
-//! | | |
-//! |---|---|
-//! | state | a string with the count; none when it is open |
-//! | try set | only where there is none: 1 and a message; else 0 |
-//! | count down | one less; at nought the key goes and a message is sent |
+//! The model of a count-down latch.
 
-use super::invariant::Invariant::*;
-use super::model::*;
-use super::role::Role;
-use super::view::View;
+use super::names::names;
+use super::roles;
+use crate::locks::binding::MESSAGE;
+use crate::locks::invariant::Invariant::*;
+use crate::locks::model::*;
+use crate::locks::view::View;
 
 const TRY_SET: usize = 0;
 const COUNT_DOWN: usize = 1;
 
 const OPERATIONS: &[Operation] = &[
-    Operation::new("try_set", Sends::Script(Role::LatchTrySet)),
-    Operation::new("count_down", Sends::Script(Role::LatchCountDown)).retried(),
-    Operation::new("delete", Sends::Script(Role::LatchDelete)),
+    Operation::new("try_set", Sends::Script(roles::TRY_SET)),
+    Operation::new("count_down", Sends::Script(roles::COUNT_DOWN)).defining().retried(),
+    Operation::new("delete", Sends::Script(roles::DELETE)),
 ];
 
 pub struct CountDownLatch {
@@ -27,9 +23,7 @@ pub struct CountDownLatch {
 
 impl Default for CountDownLatch {
     fn default() -> CountDownLatch {
-        let mut names = Names::new("my:latch", "");
-        names.channel = "redisson_countdownlatch__channel__{my:latch}".to_owned();
-        CountDownLatch { names, before: None }
+        CountDownLatch { names: names(), before: None }
     }
 }
 
@@ -42,13 +36,23 @@ impl Model for CountDownLatch {
         &self.names
     }
 
+    fn form(&self) -> Form {
+        Form::Any
+    }
+
+    fn write(&self, parameter: Parameter, call: &Call, out: &mut Args) {
+        match parameter {
+            MESSAGE if call.operation == TRY_SET => out.text("1"),
+            _ => self.names.write(parameter, call, out),
+        }
+    }
+
     fn reset(&mut self) {}
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
         if call.operation == TRY_SET {
             call.count = i64::from(choice % 3) + 1;
         }
-        self.names.message = if call.operation == TRY_SET { "1" } else { "0" };
         true
     }
 
@@ -56,7 +60,8 @@ impl Model for CountDownLatch {
         self.before = view.number(self.names.lock.as_bytes());
     }
 
-    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
+    fn after(&mut self, seen: Observation, verdict: &mut Verdict) {
+        let Observation { call, out, view } = seen;
         if out.again {
             return;
         }
@@ -66,13 +71,13 @@ impl Model for CountDownLatch {
             COUNT_DOWN => before.map(|count| count - 1).filter(|count| *count > 0),
             _ => None,
         };
-        findings
+        verdict
             .expect(C1, after == expected, || format!("{before:?} became {after:?} instead of {expected:?}"));
         let opened = before.is_some() && expected.is_none();
-        findings.expect(C2, !opened || out.messages.len() == 1, || {
+        verdict.expect(C2, !opened || out.messages.len() == 1, || {
             format!("the latch opened and {} messages were sent", out.messages.len())
         });
-        findings.expect(C2, call.operation != COUNT_DOWN || opened || out.messages.is_empty(), || {
+        verdict.expect(C2, call.operation != COUNT_DOWN || opened || out.messages.is_empty(), || {
             "the latch did not open, and yet a message was sent".to_owned()
         });
     }

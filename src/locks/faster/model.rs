@@ -1,19 +1,10 @@
-//! RedissonFasterMultiLock: members of a group, locked together or not at all.
-//!
-//! | | |
-//! |---|---|
-//! | state | a hash for the group: member → owner, and for each owner of a member the end of its lease, by the clients' clocks, and its holds |
-//! | acquire | no other owner's lease runs: all are the owner's, nil. Else how long the longest of them still does |
-//! | try acquire | the same: 1, else 0 |
-//! | unlock | one is not held: nil. Holds left: 0. All gone: 1. Each that goes is told |
-//! | renew | all own: their leases begin anew, 1. Else 0 |
-//! | force unlock | gone, and a message; how many there were |
-//! | is held, is locked | by the owner all; by anybody any |
+//! The model of a group lock.
 
-use super::invariant::Invariant::*;
-use super::model::*;
-use super::role::Role;
-use super::view::{MISSING, View};
+use super::names::{ALL_MEMBERS, MEMBERS, members};
+use super::roles;
+use crate::locks::invariant::Invariant::*;
+use crate::locks::model::*;
+use crate::locks::view::{MISSING, View};
 
 const ACQUIRE: usize = 0;
 const UNLOCK: usize = 1;
@@ -23,13 +14,13 @@ const FORCE_UNLOCK: usize = 4;
 const IS_HELD: usize = 5;
 
 const OPERATIONS: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::FasterAcquire)).retried_with_replicas(),
-    Operation::new("unlock", Sends::Script(Role::FasterUnlock)).retried(),
-    Operation::new("try_acquire", Sends::Script(Role::FasterTryAcquire)).retried_with_replicas(),
-    Operation::new("renew", Sends::Script(Role::FasterRenew)),
-    Operation::new("force_unlock", Sends::Script(Role::FasterForceUnlock)),
-    Operation::new("is_held", Sends::Script(Role::FasterIsHeld)),
-    Operation::new("is_locked", Sends::Script(Role::FasterIsLocked)),
+    Operation::acquire("acquire", Sends::Script(roles::ACQUIRE)).defining().retried_with_replicas(),
+    Operation::new("unlock", Sends::Script(roles::UNLOCK)).retried(),
+    Operation::acquire("try_acquire", Sends::Script(roles::TRY_ACQUIRE)).retried_with_replicas(),
+    Operation::renewal("renew", Sends::Script(roles::RENEW)),
+    Operation::new("force_unlock", Sends::Script(roles::FORCE_UNLOCK)),
+    Operation::new("is_held", Sends::Script(roles::IS_HELD)),
+    Operation::new("is_locked", Sends::Script(roles::IS_LOCKED)),
 ];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,6 +64,8 @@ pub struct FasterMultiLock {
     until_ms: [[i64; OWNERS]; MEMBERS.len()],
     /// What an owner's watchdog renews.
     renews: [u8; OWNERS],
+    /// The members that each owner asked for last.
+    asked: [u8; OWNERS],
     disturbed: bool,
 }
 
@@ -87,13 +80,14 @@ impl Default for FasterMultiLock {
             before: State::default(),
             until_ms: Default::default(),
             renews: [0; OWNERS],
+            asked: [0; OWNERS],
             disturbed: false,
         }
     }
 }
 
 impl FasterMultiLock {
-    fn read(&self, view: View) -> State {
+    fn state(&self, view: View) -> State {
         let mut state = State { ttl_ms: MISSING, ..State::default() };
         let Some(hash) = view.hash(self.names.lock.as_bytes()) else { return state };
         state.ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
@@ -111,39 +105,33 @@ impl FasterMultiLock {
         state
     }
 
-    fn acquired(
-        &mut self,
-        call: &Call,
-        out: Outcome,
-        before: &State,
-        after: &State,
-        findings: &mut Findings,
-    ) {
+    fn acquired(&mut self, change: &mut Change<&State>) {
+        let Change { call, out, before, after, .. } = *change;
         let Call { owner, lease_ms, .. } = *call;
-        let clock_ms = call.now_ms + call.skew_ms;
+        let clock_ms = call.clock_ms();
         let is_other = |member: &Member| member.holder(clock_ms).is_some_and(|holder| holder != owner);
-        let may = !before.chosen(call.members).any(is_other);
+        let may = !before.chosen(self.asked[call.owner]).any(is_other);
         let once = call.operation == TRY_ACQUIRE;
         let granted = out.reply == if once { Reply::Int(1) } else { Reply::Nil };
-        findings.expect(A2, granted == may, || match granted {
+        change.expect(A2, granted == may, || match granted {
             true => "granted, but a member is held".to_owned(),
             false => "refused, but all members are free or the owner's".to_owned(),
         });
         if !granted {
-            let others = before.chosen(call.members).filter(|member| is_other(member));
+            let others = before.chosen(self.asked[call.owner]).filter(|member| is_other(member));
             let longest = others.filter_map(|member| member.until_ms[member.owner?]).max();
             let left = longest.map(|end| end - clock_ms);
-            findings.expect(T2, once || out.reply.int() == left, || {
+            change.expect(T2, once || out.reply.int() == left, || {
                 format!("told {}, held for {left:?} ms more", out.reply)
             });
-            findings
+            change
                 .expect(A1, before == after, || format!("a refused acquire changed {before:?} to {after:?}"));
             return;
         }
-        for member in members(call.members) {
+        for member in members(self.asked[call.owner]) {
             for other in (0..OWNERS).filter(|&other| other != owner) {
                 let left = self.until_ms[member][other] - clock_ms;
-                findings.expect(M1, left <= 0 || self.disturbed, || {
+                change.expect(M1, left <= 0 || self.disturbed, || {
                     let (name, other) = (MEMBERS[member], owner_name(other));
                     format!("{name} granted while {other} has a lease for {left} ms more")
                 });
@@ -151,12 +139,12 @@ impl FasterMultiLock {
             let (was, is) = (before.members[member], after.members[member]);
             // A hold ends with its lease.
             let held = if was.holder(clock_ms) == Some(owner) { was.holds[owner] } else { 0 };
-            findings.expect(A1, is.owner == Some(owner) && is.holds[owner] == held + 1, || {
+            change.expect(A1, is.owner == Some(owner) && is.holds[owner] == held + 1, || {
                 let (name, holds) = (MEMBERS[member], is.holds[owner]);
                 format!("{name} was held {held} times by a lease that runs, and is held {holds} times now")
             });
             let asked = (clock_ms + lease_ms).max(was.until_ms[owner].unwrap_or(0));
-            findings.expect(T1, is.until_ms[owner] == Some(asked), || {
+            change.expect(T1, is.until_ms[owner] == Some(asked), || {
                 format!(
                     "the lease of {} ends at {:?} instead of {asked}",
                     MEMBERS[member], is.until_ms[owner]
@@ -165,37 +153,31 @@ impl FasterMultiLock {
             self.until_ms[member][owner] = asked;
         }
         if lease_ms == WATCHDOG_MS {
-            self.renews[owner] = call.members;
+            self.renews[owner] = self.asked[call.owner];
         }
     }
 
-    fn unlocked(
-        &mut self,
-        call: &Call,
-        out: Outcome,
-        before: &State,
-        after: &State,
-        findings: &mut Findings,
-    ) {
+    fn unlocked(&mut self, change: &mut Change<&State>) {
+        let Change { call, out, before, after, .. } = *change;
         let owner = call.owner;
-        let clock_ms = call.now_ms + call.skew_ms;
+        let clock_ms = call.clock_ms();
         let is_own = |member: &Member| {
             member.owner == Some(owner) && member.until_ms[owner].is_some_and(|end| end >= clock_ms)
         };
-        if !before.chosen(call.members).all(is_own) {
-            members(call.members).for_each(|member| self.until_ms[member][owner] = 0);
-            findings.expect(U1, out.reply == Reply::Nil, || {
+        if !before.chosen(self.asked[call.owner]).all(is_own) {
+            members(self.asked[call.owner]).for_each(|member| self.until_ms[member][owner] = 0);
+            change.expect(U1, out.reply == Reply::Nil, || {
                 format!("answered {} to who does not hold all members", out.reply)
             });
-            return findings.expect(U1, before.members == after.members, || {
+            return change.expect(U1, before.members == after.members, || {
                 format!("{:?} became {:?}", before.members, after.members)
             });
         }
         let mut left = 0;
-        for member in members(call.members) {
+        for member in members(self.asked[call.owner]) {
             let (was, is) = (before.members[member], after.members[member]);
             let holds = was.holds[owner] - 1;
-            findings.expect(A1, is.holds[owner] == holds && is.owner.is_some() == (holds > 0), || {
+            change.expect(A1, is.holds[owner] == holds && is.owner.is_some() == (holds > 0), || {
                 format!(
                     "the holds of {} went from {} to {}",
                     MEMBERS[member], was.holds[owner], is.holds[owner]
@@ -210,22 +192,23 @@ impl FasterMultiLock {
         if left == 0 {
             self.renews[owner] = 0;
         }
-        findings.expect(U2, out.reply == Reply::Int((left == 0) as i64), || {
+        change.expect(U2, out.reply == Reply::Int((left == 0) as i64), || {
             format!("answered {} with {left} members still held", out.reply)
         });
-        let gone = left < call.members.count_ones();
-        findings.expect(M3, !gone || !out.messages.is_empty(), || {
+        let gone = left < self.asked[call.owner].count_ones();
+        change.expect(M3, !gone || !out.messages.is_empty(), || {
             "a member is free and nobody was told".to_owned()
         });
-        findings.expect(P6, gone || out.messages.is_empty(), || {
+        change.expect(P6, gone || out.messages.is_empty(), || {
             "no member is free, and yet a message was sent".to_owned()
         });
     }
 
-    fn renewed(&mut self, call: &Call, out: Outcome, before: &State, after: &State, findings: &mut Findings) {
-        let clock_ms = call.now_ms + call.skew_ms;
-        let own = before.chosen(call.members).all(|member| member.owner == Some(call.owner));
-        findings.expect(U2, out.reply == Reply::Int(own as i64), || {
+    fn renewed(&mut self, change: &mut Change<&State>) {
+        let Change { call, out, before, after, .. } = *change;
+        let clock_ms = call.clock_ms();
+        let own = before.chosen(self.asked[call.owner]).all(|member| member.owner == Some(call.owner));
+        change.expect(U2, out.reply == Reply::Int(own as i64), || {
             format!(
                 "answered {} to who {} all members",
                 out.reply,
@@ -235,13 +218,13 @@ impl FasterMultiLock {
         for (member, (was, is)) in before.members.iter().zip(after.members).enumerate() {
             let others = (0..OWNERS).filter(|&other| other != call.owner);
             let same = others.into_iter().all(|other| was.until_ms[other] == is.until_ms[other]);
-            findings.expect(M4, same && was.holds == is.holds, || {
+            change.expect(M4, same && was.holds == is.holds, || {
                 format!("another owner's hold of {} went from {was:?} to {is:?}", MEMBERS[member])
             });
         }
-        for member in members(call.members).filter(|_| own) {
+        for member in members(self.asked[call.owner]).filter(|_| own) {
             let end = after.members[member].until_ms[call.owner].unwrap_or(0);
-            findings.expect(T1, end >= clock_ms + call.lease_ms, || {
+            change.expect(T1, end >= clock_ms + call.lease_ms, || {
                 format!("the lease of {} ends {} ms from now", MEMBERS[member], end - clock_ms)
             });
             self.until_ms[member][call.owner] = end;
@@ -258,6 +241,20 @@ impl Model for FasterMultiLock {
         &self.names
     }
 
+    fn write(&self, parameter: Parameter, call: &Call, out: &mut Args) {
+        match parameter {
+            ALL_MEMBERS => members(self.asked[call.owner]).for_each(|member| out.text(MEMBERS[member])),
+            _ => self.names.write(parameter, call, out),
+        }
+    }
+
+    fn describe(&self, call: &Call, text: &mut String) {
+        for member in members(self.asked[call.owner]) {
+            text.push(' ');
+            text.push_str(MEMBERS[member]);
+        }
+    }
+
     fn reset(&mut self) {
         self.until_ms = Default::default();
         self.renews = [0; OWNERS];
@@ -265,12 +262,15 @@ impl Model for FasterMultiLock {
     }
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
-        call.members = [0b001, 0b010, 0b011, 0b001, 0b010, 0b011, 0b110, 0b111][usize::from(choice) % 8];
+        let mut asked = [0b001, 0b010, 0b011, 0b001, 0b010, 0b011, 0b110, 0b111][usize::from(choice) % 8];
         call.lease_ms = LEASES_MS[usize::from(choice) / 3 % LEASES_MS.len()];
         if call.operation == RENEW {
-            (call.members, call.lease_ms) = (self.renews[call.owner], WATCHDOG_MS);
+            (asked, call.lease_ms) = (self.renews[call.owner], WATCHDOG_MS);
         }
-        call.members != 0
+        if asked != 0 {
+            self.asked[call.owner] = asked;
+        }
+        asked != 0
     }
 
     fn is_refusal(&self, call: &Call, reply: Reply) -> bool {
@@ -282,40 +282,43 @@ impl Model for FasterMultiLock {
     }
 
     fn before(&mut self, call: &Call, view: View) {
-        self.before = self.read(view);
+        self.before = self.state(view);
         if call.operation == FORCE_UNLOCK {
-            members(call.members).for_each(|member| self.until_ms[member] = [0; OWNERS]);
+            members(self.asked[call.owner]).for_each(|member| self.until_ms[member] = [0; OWNERS]);
         }
     }
 
-    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
+    fn after(&mut self, seen: Observation, verdict: &mut Verdict) {
+        let Observation { call, out, view } = seen;
         if out.again {
             return;
         }
-        let (before, after) = (self.before, self.read(view));
-        let clock_ms = call.now_ms + call.skew_ms;
+        let (before, after) = (&self.before.clone(), &self.state(view));
+        let change = &mut Change { call, out, before, after, verdict };
+        let clock_ms = call.clock_ms();
         match call.operation {
-            ACQUIRE | TRY_ACQUIRE => self.acquired(call, out, &before, &after, findings),
-            UNLOCK => self.unlocked(call, out, &before, &after, findings),
-            RENEW => self.renewed(call, out, &before, &after, findings),
+            ACQUIRE | TRY_ACQUIRE => self.acquired(change),
+            UNLOCK => self.unlocked(change),
+            RENEW => self.renewed(change),
             FORCE_UNLOCK => {
-                let held = before.chosen(call.members).filter(|member| member.owner.is_some()).count();
-                findings.expect(U2, out.reply == Reply::Int(held as i64), || {
+                let held =
+                    before.chosen(self.asked[call.owner]).filter(|member| member.owner.is_some()).count();
+                change.expect(U2, out.reply == Reply::Int(held as i64), || {
                     format!("answered {} for {held} members", out.reply)
                 });
-                let free = after.chosen(call.members).all(|member| member.owner.is_none());
-                findings.expect(A1, free, || "a member is still held".to_owned());
+                let free = after.chosen(self.asked[call.owner]).all(|member| member.owner.is_none());
+                change.expect(A1, free, || "a member is still held".to_owned());
             }
             question => {
                 let holder = |member: &Member| {
                     member.owner.filter(|owner| member.until_ms[*owner].is_some_and(|end| end >= clock_ms))
                 };
-                let mut chosen = before.chosen(call.members);
+                let mut chosen = before.chosen(self.asked[call.owner]);
                 let yes = match question {
                     IS_HELD => chosen.all(|member| holder(member) == Some(call.owner)),
                     _ => chosen.any(|member| holder(member).is_some()),
                 };
-                findings.expect(V1, out.reply == Reply::Int(yes as i64), || {
+                change.expect(V1, out.reply == Reply::Int(yes as i64), || {
                     format!("answered {} instead of {}", out.reply, yes as i64)
                 });
             }
@@ -326,7 +329,7 @@ impl Model for FasterMultiLock {
                 state.members.iter().filter_map(|member| member.until_ms[member.holder(clock_ms)?]);
             running.max().is_none_or(|end| state.ttl_ms >= end - clock_ms)
         };
-        findings.expect(M2, kept(&after) || !kept(&before) || self.disturbed, || {
+        change.expect(M2, kept(after) || !kept(before) || self.disturbed, || {
             format!("the key lives for {} ms, shorter than a lease in {:?}", after.ttl_ms, after.members)
         });
     }

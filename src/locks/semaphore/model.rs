@@ -1,20 +1,9 @@
-//! RSemaphore: a number of permits.
-//!
-//! | | |
-//! |---|---|
-//! | state | a string with the number of free permits |
-//! | try set | only where there is none, for a time or for ever: 1 and a message; else 0 |
-//! | acquire | enough: that many less, 1. Else 0 |
-//! | set | until 3.5.3: as try set, without an answer |
-//! | release, add | that many more, and a message with a positive number |
-//! | reduce | until 3.11.6: that many less, even below nought |
-//! | release if exists | the same, 1; where there is none nothing, 0 |
-//! | drain | none left; how many there were |
+//! The model of a semaphore.
 
-use super::invariant::Invariant::*;
-use super::model::*;
-use super::role::Role;
-use super::view::View;
+use super::roles;
+use crate::locks::invariant::Invariant::*;
+use crate::locks::model::*;
+use crate::locks::view::View;
 
 const TRY_SET: usize = 0;
 const ACQUIRE: usize = 1;
@@ -27,15 +16,15 @@ const SET: usize = 7;
 const REDUCE: usize = 8;
 
 const OPERATIONS: &[Operation] = &[
-    Operation::new("try_set", Sends::Script(Role::SemaphoreTrySet)),
-    Operation::new("acquire", Sends::Script(Role::SemaphoreAcquire)).retried(),
-    Operation::new("release", Sends::Script(Role::SemaphoreRelease)).retried(),
-    Operation::new("add", Sends::Script(Role::SemaphoreAdd)),
-    Operation::new("drain", Sends::Script(Role::SemaphoreDrain)),
-    Operation::new("release_if_exists", Sends::Script(Role::SemaphoreReleaseIfExists)).retried(),
-    Operation::new("try_set_for", Sends::Script(Role::SemaphoreTrySetFor)),
-    Operation::new("set", Sends::Script(Role::SemaphoreSet)),
-    Operation::new("reduce", Sends::Script(Role::SemaphoreReduce)),
+    Operation::new("try_set", Sends::Script(roles::TRY_SET)),
+    Operation::acquire("acquire", Sends::Script(roles::ACQUIRE)).defining().retried(),
+    Operation::new("release", Sends::Script(roles::RELEASE)).retried(),
+    Operation::new("add", Sends::Script(roles::ADD)),
+    Operation::new("drain", Sends::Script(roles::DRAIN)),
+    Operation::new("release_if_exists", Sends::Script(roles::RELEASE_IF_EXISTS)).retried(),
+    Operation::new("try_set_for", Sends::Script(roles::TRY_SET_FOR)),
+    Operation::new("set", Sends::Script(roles::SET)),
+    Operation::new("reduce", Sends::Script(roles::REDUCE)),
 ];
 
 pub struct Semaphore {
@@ -62,6 +51,10 @@ impl Model for Semaphore {
         matches!(call.operation, ACQUIRE | RELEASE_IF_EXISTS) && reply == Reply::Int(0)
     }
 
+    fn form(&self) -> Form {
+        Form::Any
+    }
+
     fn reset(&mut self) {}
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
@@ -78,7 +71,8 @@ impl Model for Semaphore {
         self.before = view.number(self.names.lock.as_bytes());
     }
 
-    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
+    fn after(&mut self, seen: Observation, verdict: &mut Verdict) {
+        let Observation { call, out, view } = seen;
         if out.again {
             return;
         }
@@ -98,24 +92,24 @@ impl Model for Semaphore {
             }
             _ => (Some(had + call.count), None),
         };
-        findings
+        verdict
             .expect(Q1, after == expected, || format!("{before:?} became {after:?} instead of {expected:?}"));
         if call.operation == DRAIN {
-            findings.expect(Q1, out.reply.int() == Some(had), || {
+            verdict.expect(Q1, out.reply.int() == Some(had), || {
                 format!("drained {had}, answered {}", out.reply)
             });
         }
-        findings.expect(A2, reply.is_none_or(|reply| reply == out.reply), || {
+        verdict.expect(A2, reply.is_none_or(|reply| reply == out.reply), || {
             format!("answered {} instead of {reply:?}", out.reply)
         });
         let more = matches!(call.operation, RELEASE | ADD) && call.count > 0
             || call.operation == RELEASE_IF_EXISTS && before.is_some()
             || matches!(call.operation, TRY_SET | TRY_SET_FOR | SET) && before.is_none();
-        findings.expect(Q2, !more || !out.messages.is_empty(), || {
+        verdict.expect(Q2, !more || !out.messages.is_empty(), || {
             format!("{before:?} became {after:?} and nobody was told")
         });
         let negative = out.messages.iter().find_map(|message| message.number().filter(|number| *number < 0));
-        findings.expect(Q3, negative.is_none(), || format!("waiters were told {}", negative.unwrap_or(0)));
+        verdict.expect(Q3, negative.is_none(), || format!("waiters were told {}", negative.unwrap_or(0)));
     }
 
     fn may_stay(&self, key: &[u8]) -> bool {

@@ -1,22 +1,14 @@
-//! RReadWriteLock: many readers or one writer, who may read too.
-//!
-//! | | |
-//! |---|---|
-//! | state | a hash: `mode`, reader → holds, writer → holds; one key for each hold of a reader, with its lease |
-//! | read acquire | free, read mode, or the writer itself: one more hold, nil. Else how long it is still held |
-//! | write acquire | free, or the writer itself: one more hold, nil. Leases of a writer add up, by Redisson's design |
-//! | read unlock | not held: nil. The key lives on for the longest hold that is left, 0; the last hold: gone, a message, 1 |
-//! | write unlock | not held: nil. Holds left: 0. The last: the owner's reads go on in read mode, or gone and a message; 1 |
-//! | renew | own holds only |
-//! | force unlock | in its mode: gone, a message, 1. Else 0 |
-//! | read is locked | whether anybody reads, the writer included |
+//! The model of a read/write lock.
 
-use super::binding::Slot;
-use super::invariant::Invariant::*;
-use super::kit::Kit;
-use super::model::*;
-use super::role::Role;
-use super::view::{FOREVER, MISSING, View};
+use super::names::{ALL_HOLDS, HOLDS, HoldNames, OWNER_KEY, WRITER, old_holds};
+use super::roles;
+use crate::locks::binding::{MESSAGE, OWNER};
+use crate::locks::invariant::Invariant::*;
+use crate::locks::model::*;
+use crate::locks::rlock;
+use crate::locks::role::Role;
+use crate::locks::script_set::ScriptSet;
+use crate::locks::view::{FOREVER, MISSING, View};
 
 const READ_ACQUIRE: usize = 0;
 const WRITE_ACQUIRE: usize = 1;
@@ -29,15 +21,18 @@ const WRITE_FORCE_UNLOCK: usize = 7;
 const READ_IS_LOCKED: usize = 8;
 
 const OPERATIONS: &[Operation] = &[
-    Operation::new("read.acquire", Sends::Script(Role::ReadAcquire)).retried_with_replicas(),
-    Operation::new("write.acquire", Sends::Script(Role::WriteAcquire)).retried_with_replicas(),
-    Operation::new("read.unlock", Sends::Script(Role::ReadUnlock)).retried(),
-    Operation::new("write.unlock", Sends::Script(Role::WriteUnlock)).retried(),
-    Operation::new("read.renew", Sends::Either(Role::ReadRenew, Role::RlockRenew)),
-    Operation::new("write.renew", Sends::Script(Role::RlockRenew)),
-    Operation::new("read.force_unlock", Sends::Script(Role::ReadForceUnlock)),
-    Operation::new("write.force_unlock", Sends::Script(Role::WriteForceUnlock)),
-    Operation::new("read.is_locked", Sends::ScriptOrMode(Role::ReadIsLocked)),
+    Operation::acquire("read.acquire", Sends::Script(roles::READ_ACQUIRE)).defining().retried_with_replicas(),
+    Operation::acquire("write.acquire", Sends::Script(roles::WRITE_ACQUIRE))
+        .defining()
+        .as_writer()
+        .retried_with_replicas(),
+    Operation::new("read.unlock", Sends::Script(roles::READ_UNLOCK)).retried(),
+    Operation::new("write.unlock", Sends::Script(roles::WRITE_UNLOCK)).as_writer().retried(),
+    Operation::renewal("read.renew", Sends::Either(roles::READ_RENEW, rlock::roles::RENEW)),
+    Operation::renewal("write.renew", Sends::Script(rlock::roles::RENEW)).as_writer(),
+    Operation::new("read.force_unlock", Sends::Script(roles::READ_FORCE_UNLOCK)),
+    Operation::new("write.force_unlock", Sends::Script(roles::WRITE_FORCE_UNLOCK)).as_writer(),
+    Operation::new("read.is_locked", Sends::ScriptOrMode(roles::READ_IS_LOCKED)),
 ];
 
 /// Holds of one reader that are looked at one by one.
@@ -77,7 +72,7 @@ impl State {
     }
 }
 
-/// What an owner was promised, and what it waits for.
+/// What an owner was granted, and what it waits for.
 #[derive(Clone, Debug, Default)]
 struct Claim {
     /// The end of each read hold, the last one last.
@@ -92,6 +87,7 @@ struct Claim {
 
 pub struct ReadWriteLock {
     names: Names,
+    hold_names: HoldNames,
     /// What a write unlock and a forced one tell waiters: 0 wakes one, 1 all readers.
     write_message: &'static str,
     write_force_message: &'static str,
@@ -102,40 +98,44 @@ pub struct ReadWriteLock {
 }
 
 impl ReadWriteLock {
-    pub fn new(kit: &Kit) -> ReadWriteLock {
+    pub fn new(scripts: &ScriptSet) -> ReadWriteLock {
         let lock = "my:lock";
-        let mut names = Names::new(lock, "redisson_rwlock");
+        let mut hold_names = HoldNames::new(lock);
         let uses = |role: Role, word: &str| {
-            kit.tool(role).is_some_and(|tool| tool.uses.iter().any(|used| used.eq_ignore_ascii_case(word)))
+            scripts
+                .script(role)
+                .is_some_and(|script| script.uses.iter().any(|used| used.eq_ignore_ascii_case(word)))
         };
         // Some releases took the text before the first colon for the part that the keys of all holds have in common;
         // later ones the text before the owner, which they put together.
-        if uses(Role::ReadUnlock, "split") && !uses(Role::ReadUnlock, "append") {
-            names.all_holds = std::array::from_fn(|_| "{my".to_owned());
+        if uses(roles::READ_UNLOCK, "split") && !uses(roles::READ_UNLOCK, "append") {
+            hold_names.all_holds = "{my".to_owned();
         }
         let message = |role: Role| {
             let wakes_all = uses(role, "readUnlockMessage") || uses(role, "READ_UNLOCK_MESSAGE");
             if wakes_all { "1" } else { "0" }
         };
-        let text = kit.tool(Role::ReadAcquire).map_or("", |tool| &tool.text);
-        let by_key = kit.tool(Role::ReadAcquire).is_some_and(|tool| tool.binding.keys.contains(&Slot::Holds));
+        let text = scripts.script(roles::READ_ACQUIRE).map_or("", |script| &script.text);
+        let by_key =
+            scripts.script(roles::READ_ACQUIRE).is_some_and(|script| script.binding.keys.contains(&HOLDS));
         let prefix = |owner: usize| match (by_key, text.contains(":rwlock_timeout:")) {
-            (true, _) => Some(names.holds[owner].clone()),
-            (false, true) => Some(format!("{lock}:{}:rwlock_timeout", OWNER_IDS[owner])),
+            (true, _) => Some(hold_names.holds[owner].clone()),
+            (false, true) => Some(old_holds(lock, owner)),
             (false, false) => None,
         };
         let keys = |prefix: String| (1..=DEPTH).map(|n| format!("{prefix}:{n}")).collect();
         ReadWriteLock {
-            write_message: message(Role::WriteUnlock),
-            write_force_message: message(Role::WriteForceUnlock),
+            write_message: message(roles::WRITE_UNLOCK),
+            write_force_message: message(roles::WRITE_FORCE_UNLOCK),
             hold_keys: (0..OWNERS).filter_map(prefix).map(keys).collect(),
             before: FREE,
             claims: Default::default(),
-            names,
+            names: Names::new(lock, "redisson_rwlock"),
+            hold_names,
         }
     }
 
-    fn read(&self, view: View) -> State {
+    fn state(&self, view: View) -> State {
         let Some(hash) = view.hash(self.names.lock.as_bytes()) else { return FREE };
         let mut state = FREE;
         state.mode = match hash.get(b"mode", view.now().wall_ms()) {
@@ -143,7 +143,8 @@ impl ReadWriteLock {
             _ => Mode::Read,
         };
         state.reads = OWNER_IDS.map(|owner| view.count(hash, owner.as_bytes()));
-        state.writes = std::array::from_fn(|owner| view.count(hash, self.names.writers[owner].as_bytes()));
+        state.writes =
+            std::array::from_fn(|owner| view.count(hash, self.hold_names.writers[owner].as_bytes()));
         state.ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
         for (owner, keys) in self.hold_keys.iter().enumerate() {
             for (hold, key) in keys.iter().enumerate().take(state.reads[owner].max(0) as usize) {
@@ -165,10 +166,11 @@ impl ReadWriteLock {
         ends.map(|end| end - now_ms).filter(|left| *left > 0).max().unwrap_or(MISSING)
     }
 
-    fn expect_kept(&self, call: &Call, before: State, after: State, kept: bool, findings: &mut Findings) {
+    fn expect_kept(&self, kept: bool, change: &mut Change<State>) {
+        let Change { call, before, after, .. } = *change;
         // Only the operation that breaks it is to blame.
         let broken = kept && !self.are_kept(after.ttl_ms, call.now_ms);
-        findings.expect(M2, !broken, || {
+        change.expect(M2, !broken, || {
             let longest = self.longest_ms(call.now_ms);
             format!(
                 "a lease runs for {longest} ms more, the key lives for {} ms (before: {} ms)",
@@ -177,7 +179,7 @@ impl ReadWriteLock {
         });
     }
 
-    /// The owner was promised a lease.
+    /// Notes that the owner was granted a lease.
     fn claim(&mut self, call: &Call) {
         let end_ms = call.now_ms + call.lease_ms;
         let claim = &mut self.claims[call.owner];
@@ -191,7 +193,8 @@ impl ReadWriteLock {
         }
     }
 
-    fn acquired(&mut self, call: &Call, out: Outcome, before: State, after: State, findings: &mut Findings) {
+    fn acquired(&mut self, change: &mut Change<State>) {
+        let Change { call, out, before, after, .. } = *change;
         let Call { owner, lease_ms, now_ms, .. } = *call;
         let write = call.operation == WRITE_ACQUIRE;
         let own_write = before.mode == Mode::Write && before.writes[owner] > 0;
@@ -203,7 +206,7 @@ impl ReadWriteLock {
                 let claim = &self.claims[other];
                 let read_ms = claim.reads_ms.iter().copied().max().unwrap_or(0);
                 let end = if write { claim.write_ms.max(read_ms) } else { claim.write_ms };
-                findings.expect(M1, end <= now_ms, || {
+                change.expect(M1, end <= now_ms, || {
                     let kind = if claim.write_ms >= end { "write" } else { "read" };
                     format!(
                         "granted while {} has a {kind} lease for {} ms more",
@@ -213,7 +216,7 @@ impl ReadWriteLock {
                 });
             }
         }
-        findings.expect(A2, granted == may, || match granted {
+        change.expect(A2, granted == may, || match granted {
             true => format!("granted in mode {:?}", before.mode),
             false => "refused, but nobody else is in the way".to_owned(),
         });
@@ -223,15 +226,15 @@ impl ReadWriteLock {
                 let reads = claim.reads_ms.iter().any(|end| *end >= now_ms);
                 claim.write_ms >= now_ms || reads && before.mode == Mode::Read
             });
-            if findings.is_strict() {
-                findings.expect(A2, runs, || {
+            if change.is_strict() {
+                change.expect(A2, runs, || {
                     format!("refused in mode {:?}, but no lease runs that is in the way", before.mode)
                 });
             }
-            findings.expect(T2, out.reply == Reply::Int(before.ttl_ms), || {
+            change.expect(T2, out.reply == Reply::Int(before.ttl_ms), || {
                 format!("told {}, held for {} ms more", out.reply, before.ttl_ms)
             });
-            findings
+            change
                 .expect(A1, before == after, || format!("a refused acquire changed {before:?} to {after:?}"));
             self.claims[owner].waits = Some(if write { Mode::Write } else { Mode::Read });
             return;
@@ -242,24 +245,24 @@ impl ReadWriteLock {
         } else {
             reads[owner] += 1
         }
-        findings.expect(A1, after.reads == reads && after.writes == writes, || {
+        change.expect(A1, after.reads == reads && after.writes == writes, || {
             format!(
                 "reads {:?}, writes {:?} became {:?}, {:?}",
                 before.reads, before.writes, after.reads, after.writes
             )
         });
         self.claim(call);
-        findings.expect(M2, !kept || self.are_kept(after.ttl_ms, now_ms), || {
+        change.expect(M2, !kept || self.are_kept(after.ttl_ms, now_ms), || {
             let longest = self.longest_ms(now_ms);
             format!(
                 "a lease runs for {longest} ms more, the key lives for {} ms (before: {} ms)",
                 after.ttl_ms, before.ttl_ms
             )
         });
-        findings.expect(G7, after.ttl_ms != FOREVER, || "the lock has no end".to_owned());
-        if findings.is_strict() {
+        change.expect(G7, after.ttl_ms != FOREVER, || "the lock has no end".to_owned());
+        if change.is_strict() {
             let most = before.ttl_ms.max(lease_ms);
-            findings.expect(G7, after.ttl_ms <= most, || {
+            change.expect(G7, after.ttl_ms <= most, || {
                 format!(
                     "asked for {lease_ms} ms, {} ms were left, and the key lives for {} ms",
                     before.ttl_ms, after.ttl_ms
@@ -269,29 +272,23 @@ impl ReadWriteLock {
         let hold = reads[owner] as usize;
         if !write && !self.hold_keys.is_empty() && hold <= DEPTH {
             let hold_ms = after.holds_ms[owner][hold - 1];
-            findings.expect(RW5, hold_ms == lease_ms, || {
+            change.expect(RW5, hold_ms == lease_ms, || {
                 format!("the key of hold {hold} lives for {hold_ms} ms instead of {lease_ms} ms")
             });
         }
     }
 
-    fn read_unlocked(
-        &mut self,
-        call: &Call,
-        out: Outcome,
-        before: State,
-        after: State,
-        findings: &mut Findings,
-    ) {
+    fn read_unlocked(&mut self, change: &mut Change<State>) {
+        let Change { call, out, before, after, .. } = *change;
         let Call { owner, now_ms, .. } = *call;
         if before.reads[owner] == 0 {
             self.claims[owner].reads_ms.clear();
-            return self.expect_untouched(out, before, after, findings);
+            return self.expect_untouched(change);
         }
-        if findings.is_strict() && !self.hold_keys.is_empty() {
+        if change.is_strict() && !self.hold_keys.is_empty() {
             let mine = &before.holds_ms[owner][..DEPTH.min(before.reads[owner] as usize)];
             let ended = mine.iter().all(|left_ms| *left_ms == MISSING);
-            findings.expect(U1, !ended || out.reply == Reply::Nil, || {
+            change.expect(U1, !ended || out.reply == Reply::Nil, || {
                 format!("answered {} to a reader whose leases have ended", out.reply)
             });
         }
@@ -303,80 +300,77 @@ impl ReadWriteLock {
             // All other holds have come to their end: whether they are still counted is nobody's concern.
             return;
         }
-        findings.expect(A1, after.reads == reads && after.writes == before.writes, || {
+        change.expect(A1, after.reads == reads && after.writes == before.writes, || {
             format!(
                 "reads {:?}, writes {:?} became {:?}, {:?}",
                 before.reads, before.writes, after.reads, after.writes
             )
         });
         if reads == [0; OWNERS] && before.writes == [0; OWNERS] {
-            findings.expect(U2, out.reply == Reply::Int(1), || format!("free, but answered {}", out.reply));
-            self.expect_told(out, findings);
+            change.expect(U2, out.reply == Reply::Int(1), || format!("free, but answered {}", out.reply));
+            self.expect_told(change);
         } else {
-            self.expect_kept(call, before, after, kept, findings);
+            self.expect_kept(kept, change);
             let mut holds_ms = before.holds_ms;
             if let Some(hold) = holds_ms[owner].get_mut(reads[owner] as usize) {
                 *hold = MISSING;
             }
-            findings.expect(RW5, after.holds_ms == holds_ms, || {
+            change.expect(RW5, after.holds_ms == holds_ms, || {
                 format!("the keys of holds went from {:?} to {:?}", before.holds_ms, after.holds_ms)
             });
         }
     }
 
-    fn write_unlocked(
-        &mut self,
-        call: &Call,
-        out: Outcome,
-        before: State,
-        after: State,
-        findings: &mut Findings,
-    ) {
+    fn write_unlocked(&mut self, change: &mut Change<State>) {
+        let Change { call, out, before, after, .. } = *change;
         let Call { owner, now_ms, lease_ms, .. } = *call;
         if before.writes[owner] == 0 {
             self.claims[owner].write_ms = 0;
-            return self.expect_untouched(out, before, after, findings);
+            return self.expect_untouched(change);
         }
         let kept = self.are_kept(before.ttl_ms, now_ms);
         let mut writes = before.writes;
         writes[owner] -= 1;
         // With holds left the lease begins anew, as it was last asked for.
         self.claims[owner].write_ms = if writes[owner] > 0 { now_ms + lease_ms } else { 0 };
-        findings.expect(A1, after.reads == before.reads && after.writes == writes, || {
+        change.expect(A1, after.reads == before.reads && after.writes == writes, || {
             format!(
                 "reads {:?}, writes {:?} became {:?}, {:?}",
                 before.reads, before.writes, after.reads, after.writes
             )
         });
-        self.expect_kept(call, before, after, kept, findings);
-        findings.expect(U2, out.reply == Reply::Int((writes[owner] == 0) as i64), || {
+        self.expect_kept(kept, change);
+        change.expect(U2, out.reply == Reply::Int((writes[owner] == 0) as i64), || {
             format!("answered {} with {} write holds left", out.reply, writes[owner])
         });
         if writes[owner] == 0 && before.reads[owner] == 0 {
-            self.expect_told(out, findings);
+            self.expect_told(change);
         }
     }
 
-    fn expect_untouched(&self, out: Outcome, before: State, after: State, findings: &mut Findings) {
-        findings.expect(U1, out.reply == Reply::Nil, || {
+    fn expect_untouched(&self, change: &mut Change<State>) {
+        let Change { out, before, after, .. } = *change;
+        change.expect(U1, out.reply == Reply::Nil, || {
             format!("answered {} to who does not hold the lock", out.reply)
         });
-        findings.expect(U1, before == after, || format!("{before:?} became {after:?}"));
+        change.expect(U1, before == after, || format!("{before:?} became {after:?}"));
     }
 
-    fn expect_told(&self, out: Outcome, findings: &mut Findings) {
-        findings.expect(M3, !out.messages.is_empty(), || "the lock is free and nobody was told".to_owned());
+    fn expect_told(&self, change: &mut Change<State>) {
+        let Change { out, .. } = *change;
+        change.expect(M3, !out.messages.is_empty(), || "the lock is free and nobody was told".to_owned());
     }
 
-    fn renewed(&mut self, call: &Call, before: State, after: State, findings: &mut Findings) {
+    fn renewed(&mut self, change: &mut Change<State>) {
+        let Change { call, before, after, .. } = *change;
         let Call { owner, lease_ms, now_ms, .. } = *call;
         let read = call.operation == READ_RENEW;
         let held = if read { before.reads[owner] } else { before.writes[owner] };
-        findings.expect(A1, after.reads == before.reads && after.writes == before.writes, || {
+        change.expect(A1, after.reads == before.reads && after.writes == before.writes, || {
             "a renewal changed the holds".to_owned()
         });
         if held == 0 {
-            findings.expect(M4, before == after, || {
+            change.expect(M4, before == after, || {
                 format!(
                     "who does not hold the lock changed its lease from {} to {} ms",
                     before.ttl_ms, after.ttl_ms
@@ -384,7 +378,7 @@ impl ReadWriteLock {
             });
             return;
         }
-        findings.expect(T1, after.ttl_ms == lease_ms, || {
+        change.expect(T1, after.ttl_ms == lease_ms, || {
             format!("renewed for {lease_ms} ms, the key lives for {} ms", after.ttl_ms)
         });
         if read && !self.hold_keys.is_empty() {
@@ -393,12 +387,12 @@ impl ReadWriteLock {
             let living =
                 mine.iter().zip(before.holds_ms[owner]).filter(|(_, before_ms)| *before_ms != MISSING);
             let mut living = living.map(|(after_ms, _)| *after_ms);
-            findings.expect(RW1, living.all(|ttl_ms| ttl_ms == lease_ms), || {
+            change.expect(RW1, living.all(|ttl_ms| ttl_ms == lease_ms), || {
                 format!("renewed for {lease_ms} ms, the keys of the owner's holds live for {mine:?} ms")
             });
         }
         for other in (0..OWNERS).filter(|&other| other != owner) {
-            findings.expect(RW2, after.holds_ms[other] == before.holds_ms[other], || {
+            change.expect(RW2, after.holds_ms[other] == before.holds_ms[other], || {
                 format!(
                     "holds of {} went from {:?} to {:?} ms",
                     owner_name(other),
@@ -417,23 +411,17 @@ impl ReadWriteLock {
         }
     }
 
-    fn force_unlocked(
-        &mut self,
-        mode: Mode,
-        out: Outcome,
-        before: State,
-        after: State,
-        findings: &mut Findings,
-    ) {
+    fn force_unlocked(&mut self, mode: Mode, change: &mut Change<State>) {
+        let Change { out, before, after, .. } = *change;
         let unlocks = before.mode == mode;
-        findings.expect(U2, out.reply == Reply::Int(unlocks as i64), || {
+        change.expect(U2, out.reply == Reply::Int(unlocks as i64), || {
             format!("answered {} in mode {:?}", out.reply, before.mode)
         });
         if !unlocks {
-            return findings.expect(A1, before == after, || format!("{before:?} became {after:?}"));
+            return change.expect(A1, before == after, || format!("{before:?} became {after:?}"));
         }
-        findings.expect(A1, after.mode == Mode::Free, || "the lock is still held".to_owned());
-        self.expect_told(out, findings);
+        change.expect(A1, after.mode == Mode::Free, || "the lock is still held".to_owned());
+        self.expect_told(change);
         for claim in &mut self.claims {
             claim.reads_ms.clear();
             claim.write_ms = 0;
@@ -441,7 +429,8 @@ impl ReadWriteLock {
     }
 
     /// Who waits and may go on now has to be told.
-    fn expect_woken(&self, call: &Call, out: Outcome, before: State, after: State, findings: &mut Findings) {
+    fn expect_woken(&self, change: &mut Change<State>) {
+        let Change { call, out, before, after, .. } = *change;
         let may = |state: State, wants: Mode| {
             state.mode == Mode::Free || (wants, state.mode) == (Mode::Read, Mode::Read)
         };
@@ -455,11 +444,11 @@ impl ReadWriteLock {
                 _ => writers += 1,
             }
         }
-        findings.expect(RW3, readers + writers == 0 || !out.messages.is_empty(), || {
+        change.expect(RW3, readers + writers == 0 || !out.messages.is_empty(), || {
             format!("{readers} readers and {writers} writers may go on and nobody was told")
         });
         let all = out.messages.iter().any(|message| message.number() == Some(1));
-        findings.expect(RW4, readers < 2 || out.messages.is_empty() || all, || {
+        change.expect(RW4, readers < 2 || out.messages.is_empty() || all, || {
             format!("{readers} readers may go on, the message wakes one")
         });
     }
@@ -478,17 +467,35 @@ impl Model for ReadWriteLock {
         matches!(call.operation, READ_ACQUIRE | WRITE_ACQUIRE) && matches!(reply, Reply::Int(_))
     }
 
+    fn form(&self) -> Form {
+        Form::OwnersWithMode
+    }
+
+    fn hold_prefixes(&self, owner: usize) -> Vec<String> {
+        vec![self.hold_names.holds[owner].clone(), old_holds(&self.names.lock, owner)]
+    }
+
+    fn write(&self, parameter: Parameter, call: &Call, out: &mut Args) {
+        match parameter {
+            HOLDS => out.text(&self.hold_names.holds[call.owner]),
+            ALL_HOLDS => out.text(&self.hold_names.all_holds),
+            WRITER => out.text(&self.hold_names.writers[call.owner]),
+            OWNER | OWNER_KEY if OPERATIONS[call.operation].as_writer => {
+                out.text(&self.hold_names.writers[call.owner]);
+            }
+            OWNER_KEY => out.text(OWNER_IDS[call.owner]),
+            MESSAGE if call.operation == WRITE_UNLOCK => out.text(self.write_message),
+            MESSAGE if call.operation == WRITE_FORCE_UNLOCK => out.text(self.write_force_message),
+            _ => self.names.write(parameter, call, out),
+        }
+    }
+
     fn reset(&mut self) {
         self.claims = Default::default();
     }
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
         let claim = &self.claims[call.owner];
-        self.names.message = match call.operation {
-            WRITE_UNLOCK => self.write_message,
-            WRITE_FORCE_UNLOCK => self.write_force_message,
-            _ => "0",
-        };
         match call.operation {
             READ_ACQUIRE | WRITE_ACQUIRE => call.lease_ms = LEASES_MS[choice as usize % LEASES_MS.len()],
             // Only leases that were not asked for are renewed.
@@ -506,7 +513,7 @@ impl Model for ReadWriteLock {
     }
 
     fn before(&mut self, call: &Call, view: View) {
-        self.before = self.read(view);
+        self.before = self.state(view);
         // Holds that ended with the key are nobody's.
         if self.before.mode == Mode::Free {
             for claim in &mut self.claims {
@@ -515,30 +522,32 @@ impl Model for ReadWriteLock {
         }
     }
 
-    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
-        let (before, after) = (self.before, self.read(view));
+    fn after(&mut self, seen: Observation, verdict: &mut Verdict) {
+        let Observation { call, out, view } = seen;
         if out.again {
             if matches!(call.operation, READ_ACQUIRE | WRITE_ACQUIRE) && out.reply == Reply::Nil {
                 self.claim(call);
             }
             return;
         }
+        let (before, after) = (self.before, self.state(view));
+        let change = &mut Change { call, out, before, after, verdict };
         match call.operation {
-            READ_ACQUIRE | WRITE_ACQUIRE => self.acquired(call, out, before, after, findings),
-            READ_UNLOCK => self.read_unlocked(call, out, before, after, findings),
-            WRITE_UNLOCK => self.write_unlocked(call, out, before, after, findings),
-            READ_FORCE_UNLOCK => self.force_unlocked(Mode::Read, out, before, after, findings),
-            WRITE_FORCE_UNLOCK => self.force_unlocked(Mode::Write, out, before, after, findings),
+            READ_ACQUIRE | WRITE_ACQUIRE => self.acquired(change),
+            READ_UNLOCK => self.read_unlocked(change),
+            WRITE_UNLOCK => self.write_unlocked(change),
+            READ_FORCE_UNLOCK => self.force_unlocked(Mode::Read, change),
+            WRITE_FORCE_UNLOCK => self.force_unlocked(Mode::Write, change),
             READ_IS_LOCKED => {
                 let is_locked = before.reads != [0; OWNERS];
                 let told = matches!(out.reply, Reply::Int(1) | Reply::Text(b"read"));
-                findings.expect(V1, told == is_locked, || {
+                change.expect(V1, told == is_locked, || {
                     format!("answered {} with reads {:?}", out.reply, before.reads)
                 });
             }
-            _ => self.renewed(call, before, after, findings),
+            _ => self.renewed(change),
         }
-        self.expect_woken(call, out, before, after, findings);
+        self.expect_woken(change);
     }
 
     fn closing(&self) -> &'static [usize] {

@@ -1,23 +1,14 @@
-//! RLock and its kin: one owner, who may hold it several times.
-//!
-//! | | |
-//! |---|---|
-//! | state | a hash, owner → holds; its time to live is the lease |
-//! | acquire | free or own: one more hold, the lease begins anew, nil. Held: how long it still is |
-//! | unlock | not held: nil. Holds left: the lease begins anew, 0. The last: gone, one message, 1 |
-//! | renew | own: the lease begins anew, 1. Else nothing, 0 |
-//! | force unlock | gone, one message, 1. Free: 0 |
-//!
-//! Until 2.2 the state was a string, `{"o": owner, "c": holds}`. A spin lock tells nobody. A fenced lock counts a token up at each grant. A non-reentrant lock refuses its owner with an error.
+//! The model of RLock and its kin.
 
-use super::invariant::Invariant::*;
-use super::model::*;
-use super::role::Role;
-use super::view::{FOREVER, MISSING, View};
+use super::names::{TOKEN, names, token};
+use super::roles;
+use crate::locks::invariant::Invariant::*;
+use crate::locks::model::*;
+use crate::locks::view::{FOREVER, MISSING, View};
 
-/// Which of them.
+/// Which of the locks that share this model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Variant {
     RLock,
     Spin,
     Fenced,
@@ -30,32 +21,34 @@ const RENEW: usize = 2;
 const FORCE_UNLOCK: usize = 3;
 const ACQUIRE_TOKEN: usize = 4;
 
-const RENEWAL: Operation = Operation::new("renew", Sends::ScriptOrPexpire(Role::RlockRenew));
+const RENEWAL: Operation = Operation::renewal("renew", Sends::ScriptOrPexpire(roles::RENEW));
 
 const RLOCK: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::RlockAcquire)).retried_with_replicas(),
-    Operation::new("unlock", Sends::Script(Role::RlockUnlock)).retried(),
+    Operation::acquire("acquire", Sends::Script(roles::ACQUIRE)).defining().retried_with_replicas(),
+    Operation::new("unlock", Sends::Script(roles::UNLOCK)).retried(),
     RENEWAL,
-    Operation::new("force_unlock", Sends::Script(Role::RlockForceUnlock)),
+    Operation::new("force_unlock", Sends::Script(roles::FORCE_UNLOCK)),
 ];
 const SPIN: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::SpinAcquire)).retried_with_replicas(),
-    Operation::new("unlock", Sends::Script(Role::SpinUnlock)).retried(),
+    Operation::acquire("acquire", Sends::Script(roles::SPIN_ACQUIRE)).defining().retried_with_replicas(),
+    Operation::new("unlock", Sends::Script(roles::SPIN_UNLOCK)).retried(),
     RENEWAL,
-    Operation::new("force_unlock", Sends::Script(Role::SpinForceUnlock)),
+    Operation::new("force_unlock", Sends::Script(roles::SPIN_FORCE_UNLOCK)),
 ];
 const FENCED: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::FencedAcquire)).retried_with_replicas(),
-    Operation::new("unlock", Sends::Script(Role::RlockUnlock)).retried(),
+    Operation::acquire("acquire", Sends::Script(roles::FENCED_ACQUIRE)).defining().retried_with_replicas(),
+    Operation::new("unlock", Sends::Script(roles::UNLOCK)).retried(),
     RENEWAL,
-    Operation::new("force_unlock", Sends::Script(Role::RlockForceUnlock)),
-    Operation::new("acquire_token", Sends::Script(Role::FencedAcquireToken)).retried_with_replicas(),
+    Operation::new("force_unlock", Sends::Script(roles::FORCE_UNLOCK)),
+    Operation::acquire("acquire_token", Sends::Script(roles::FENCED_ACQUIRE_TOKEN)).retried_with_replicas(),
 ];
 const NON_REENTRANT: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::NonReentrantAcquire)).retried_with_replicas(),
-    Operation::new("unlock", Sends::Script(Role::RlockUnlock)).retried(),
+    Operation::acquire("acquire", Sends::Script(roles::NONREENTRANT_ACQUIRE))
+        .defining()
+        .retried_with_replicas(),
+    Operation::new("unlock", Sends::Script(roles::UNLOCK)).retried(),
     RENEWAL,
-    Operation::new("force_unlock", Sends::Script(Role::RlockForceUnlock)),
+    Operation::new("force_unlock", Sends::Script(roles::FORCE_UNLOCK)),
 ];
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -67,7 +60,7 @@ struct State {
     token: i64,
 }
 
-/// What an owner was promised.
+/// What an owner was granted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Claim {
     until_ms: i64,
@@ -76,8 +69,9 @@ struct Claim {
 }
 
 pub struct RLock {
-    kind: Kind,
+    variant: Variant,
     names: Names,
+    token: String,
     before: State,
     claims: [Claim; OWNERS],
     /// The highest token that was given out.
@@ -85,15 +79,22 @@ pub struct RLock {
 }
 
 impl RLock {
-    pub fn new(kind: Kind) -> RLock {
-        let names = Names::new("my:lock", "redisson_lock__channel");
-        RLock { kind, names, before: State::default(), claims: Default::default(), highest: 0 }
+    pub fn new(variant: Variant) -> RLock {
+        let names = names();
+        RLock {
+            variant,
+            token: token(&names),
+            names,
+            before: State::default(),
+            claims: Default::default(),
+            highest: 0,
+        }
     }
 
-    fn read(&self, view: View) -> State {
+    fn state(&self, view: View) -> State {
         let mut state = State { ttl_ms: MISSING, ..State::default() };
-        if self.kind == Kind::Fenced {
-            state.token = view.number(self.names.token.as_bytes()).unwrap_or(0);
+        if self.variant == Variant::Fenced {
+            state.token = view.number(self.token.as_bytes()).unwrap_or(0);
         }
         if let Some(hash) = view.hash(self.names.lock.as_bytes()) {
             state.exists = true;
@@ -111,22 +112,23 @@ impl RLock {
         state
     }
 
-    fn acquired(&mut self, call: &Call, out: Outcome, before: State, after: State, findings: &mut Findings) {
+    fn acquired(&mut self, change: &mut Change<State>) {
+        let Change { call, out, before, after, .. } = *change;
         let Call { owner, lease_ms, now_ms, .. } = *call;
         let own = before.holds[owner] > 0;
         let with_token = call.operation == ACQUIRE_TOKEN;
         let granted = if with_token { out.reply.int() == Some(-1) } else { out.reply == Reply::Nil };
-        let may = !before.exists || own && self.kind != Kind::NonReentrant;
-        if own && self.kind == Kind::NonReentrant {
-            findings.expect(A2, out.reply.is_error(), || "the owner was granted a second hold".to_owned());
-            findings
+        let may = !before.exists || own && self.variant != Variant::NonReentrant;
+        if own && self.variant == Variant::NonReentrant {
+            change.expect(A2, out.reply.is_error(), || "the owner was granted a second hold".to_owned());
+            change
                 .expect(A1, before == after, || format!("a refused acquire changed {before:?} to {after:?}"));
             return;
         }
         if granted {
             for other in (0..OWNERS).filter(|&other| other != owner) {
                 let until_ms = self.claims[other].until_ms;
-                findings.expect(M1, until_ms <= now_ms, || {
+                change.expect(M1, until_ms <= now_ms, || {
                     format!(
                         "granted while {} has a lease for {} ms more",
                         owner_name(other),
@@ -135,7 +137,7 @@ impl RLock {
                 });
             }
         }
-        findings.expect(A2, granted == may, || match granted {
+        change.expect(A2, granted == may, || match granted {
             true => "granted, but it is held".to_owned(),
             false => "refused, but it is free or the owner's".to_owned(),
         });
@@ -144,36 +146,36 @@ impl RLock {
                 (true, _) => Some(before.ttl_ms),
                 (false, reply) => reply.int(),
             };
-            findings.expect(T2, told == Some(before.ttl_ms), || {
+            change.expect(T2, told == Some(before.ttl_ms), || {
                 format!("told {told:?}, held for {} ms more", before.ttl_ms)
             });
-            findings
+            change
                 .expect(A1, before == after, || format!("a refused acquire changed {before:?} to {after:?}"));
             return;
         }
         let mut holds = before.holds;
         holds[owner] += 1;
-        findings.expect(A1, after.holds == holds, || {
+        change.expect(A1, after.holds == holds, || {
             format!("holds went from {:?} to {:?}", before.holds, after.holds)
         });
-        findings.expect(T1, after.ttl_ms == lease_ms, || {
+        change.expect(T1, after.ttl_ms == lease_ms, || {
             format!("asked for {lease_ms} ms, the key lives for {} ms", after.ttl_ms)
         });
-        findings.expect(G7, after.ttl_ms != FOREVER, || "the lock has no end".to_owned());
-        if findings.is_strict() && self.claims[owner].until_ms > now_ms {
+        change.expect(G7, after.ttl_ms != FOREVER, || "the lock has no end".to_owned());
+        if change.is_strict() && self.claims[owner].until_ms > now_ms {
             let left = self.claims[owner].until_ms - now_ms;
-            findings.expect(M2, after.ttl_ms >= left.min(before.ttl_ms), || {
+            change.expect(M2, after.ttl_ms >= left.min(before.ttl_ms), || {
                 format!("a lease of {left} ms was cut to {} ms", after.ttl_ms)
             });
         }
-        if self.kind == Kind::Fenced {
-            findings
+        if self.variant == Variant::Fenced {
+            change
                 .expect(A1, after.token == before.token + 1, || "the token did not go up by one".to_owned());
-            if findings.is_strict() {
-                findings.expect(K1, after.token > self.highest, || {
+            if change.is_strict() {
+                change.expect(K1, after.token > self.highest, || {
                     format!("token {} after {}", after.token, self.highest)
                 });
-                findings.expect(K2, !own, || {
+                change.expect(K2, !own, || {
                     format!("the owner has token {} and gets {}", before.token, after.token)
                 });
             }
@@ -182,37 +184,39 @@ impl RLock {
         self.claims[owner] = Claim { until_ms: now_ms + lease_ms, lease_ms };
     }
 
-    fn unlocked(&mut self, call: &Call, out: Outcome, before: State, after: State, findings: &mut Findings) {
+    fn unlocked(&mut self, change: &mut Change<State>) {
+        let Change { call, out, before, after, .. } = *change;
         let owner = call.owner;
         if before.holds[owner] == 0 {
             self.claims[owner].until_ms = 0;
-            findings.expect(U1, out.reply == Reply::Nil, || {
+            change.expect(U1, out.reply == Reply::Nil, || {
                 format!("answered {} to who does not hold the lock", out.reply)
             });
-            findings.expect(U1, before == after, || format!("{before:?} became {after:?}"));
+            change.expect(U1, before == after, || format!("{before:?} became {after:?}"));
             return;
         }
         let left = before.holds[owner] - 1;
-        findings.expect(A1, after.holds[owner] == left && after.exists == (left > 0), || {
+        change.expect(A1, after.holds[owner] == left && after.exists == (left > 0), || {
             format!("holds went from {:?} to {:?}", before.holds, after.holds)
         });
         let reply = Reply::Int((left == 0) as i64);
-        findings.expect(U2, out.reply == reply, || format!("answered {} with {left} holds left", out.reply));
+        change.expect(U2, out.reply == reply, || format!("answered {} with {left} holds left", out.reply));
         if left == 0 {
             self.claims[owner].until_ms = 0;
-            self.check_told(out, findings);
+            self.check_told(change);
         } else {
             self.claims[owner].until_ms = call.now_ms + call.lease_ms;
-            findings.expect(T1, after.ttl_ms == call.lease_ms, || {
+            change.expect(T1, after.ttl_ms == call.lease_ms, || {
                 format!("asked for {} ms, the key lives for {} ms", call.lease_ms, after.ttl_ms)
             });
         }
     }
 
-    fn check_told(&self, out: Outcome, findings: &mut Findings) {
-        if self.kind != Kind::Spin {
+    fn check_told(&self, change: &mut Change<State>) {
+        let Change { out, .. } = *change;
+        if self.variant != Variant::Spin {
             let one = matches!(out.messages, [message] if message.channel == self.names.channel.as_bytes());
-            findings.expect(M3, one, || {
+            change.expect(M3, one, || {
                 format!("the lock is free, and {} messages were sent", out.messages.len())
             });
         }
@@ -221,11 +225,11 @@ impl RLock {
 
 impl Model for RLock {
     fn operations(&self) -> &'static [Operation] {
-        match self.kind {
-            Kind::RLock => RLOCK,
-            Kind::Spin => SPIN,
-            Kind::Fenced => FENCED,
-            Kind::NonReentrant => NON_REENTRANT,
+        match self.variant {
+            Variant::RLock => RLOCK,
+            Variant::Spin => SPIN,
+            Variant::Fenced => FENCED,
+            Variant::NonReentrant => NON_REENTRANT,
         }
     }
 
@@ -235,7 +239,7 @@ impl Model for RLock {
 
     fn is_refusal(&self, call: &Call, reply: Reply) -> bool {
         match call.operation {
-            ACQUIRE if self.kind == Kind::NonReentrant && reply.is_error_with(REACQUIRED) => true,
+            ACQUIRE if self.variant == Variant::NonReentrant && reply.is_error_with(REACQUIRED) => true,
             ACQUIRE => matches!(reply, Reply::Int(_)),
             ACQUIRE_TOKEN => matches!(reply, Reply::Array(_)) && reply.int() != Some(-1),
             _ => false,
@@ -243,8 +247,8 @@ impl Model for RLock {
     }
 
     fn companions(&self) -> Vec<Vec<u8>> {
-        match self.kind {
-            Kind::Fenced => vec![self.names.token.clone().into_bytes()],
+        match self.variant {
+            Variant::Fenced => vec![self.token.clone().into_bytes()],
             _ => Vec::new(),
         }
     }
@@ -266,26 +270,35 @@ impl Model for RLock {
     }
 
     fn before(&mut self, _: &Call, view: View) {
-        self.before = self.read(view);
+        self.before = self.state(view);
     }
 
-    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
-        let (before, after) = (self.before, self.read(view));
+    fn write(&self, parameter: Parameter, call: &Call, out: &mut Args) {
+        match parameter {
+            TOKEN => out.text(&self.token),
+            _ => self.names.write(parameter, call, out),
+        }
+    }
+
+    fn after(&mut self, seen: Observation, verdict: &mut Verdict) {
+        let Observation { call, out, view } = seen;
         if out.again {
             return;
         }
+        let (before, after) = (self.before, self.state(view));
+        let change = &mut Change { call, out, before, after, verdict };
         match call.operation {
-            ACQUIRE | ACQUIRE_TOKEN => self.acquired(call, out, before, after, findings),
-            UNLOCK => self.unlocked(call, out, before, after, findings),
+            ACQUIRE | ACQUIRE_TOKEN => self.acquired(change),
+            UNLOCK => self.unlocked(change),
             RENEW if before.holds[call.owner] > 0 => {
-                findings.expect(T1, after.ttl_ms == call.lease_ms, || {
+                change.expect(T1, after.ttl_ms == call.lease_ms, || {
                     format!("renewed for {} ms, the key lives for {} ms", call.lease_ms, after.ttl_ms)
                 });
-                findings.expect(A1, after.holds == before.holds, || "a renewal changed the holds".to_owned());
+                change.expect(A1, after.holds == before.holds, || "a renewal changed the holds".to_owned());
                 self.claims[call.owner].until_ms = call.now_ms + call.lease_ms;
             }
             RENEW => {
-                findings.expect(M4, before == after, || {
+                change.expect(M4, before == after, || {
                     format!(
                         "who does not hold the lock changed its lease from {} to {} ms",
                         before.ttl_ms, after.ttl_ms
@@ -294,8 +307,8 @@ impl Model for RLock {
                 self.claims[call.owner].until_ms = 0;
             }
             FORCE_UNLOCK => {
-                findings.expect(A1, !after.exists, || "the lock is still held".to_owned());
-                findings.expect(U2, out.reply == Reply::Int(before.exists as i64), || {
+                change.expect(A1, !after.exists, || "the lock is still held".to_owned());
+                change.expect(U2, out.reply == Reply::Int(before.exists as i64), || {
                     format!(
                         "answered {} for a lock that was {}",
                         out.reply,
@@ -303,7 +316,7 @@ impl Model for RLock {
                     )
                 });
                 if before.exists {
-                    self.check_told(out, findings);
+                    self.check_told(change);
                 }
                 self.claims.iter_mut().for_each(|claim| claim.until_ms = 0);
             }
@@ -316,6 +329,6 @@ impl Model for RLock {
     }
 
     fn may_stay(&self, key: &[u8]) -> bool {
-        key == self.names.token.as_bytes()
+        key == self.token.as_bytes()
     }
 }

@@ -1,25 +1,17 @@
-//! RRateLimiter: so many permits in each interval.
-//!
-//! | | |
-//! |---|---|
-//! | state | a hash with rate, interval and scope; a string with the permits left; a sorted set of grants → when, by the clients' clocks |
-//! | scope | all clients share the permits, or each has its own, under keys of its own |
-//! | set | try set: only where there is none, 1, else 0. Set: all begin anew. Update: what was handed out still counts |
-//! | most operations | first put grants back that are an interval old |
-//! | acquire | enough: that many less, nil. Else when to ask again |
-//! | release | that many more, up to the rate |
-//! | available | how many there are |
-//!
-//! Until 3.13.2 the permits left were a string that ended with the interval, and there were no grants.
+//! The model of a rate limiter.
+
+use std::fmt::Write;
 
 use smallvec::SmallVec;
 
-use super::binding::Slot;
-use super::invariant::Invariant::*;
-use super::kit::Kit;
-use super::model::*;
-use super::role::Role;
-use super::view::View;
+use super::names::*;
+use super::roles;
+use crate::locks::invariant::Invariant::*;
+use crate::locks::model::*;
+use crate::locks::permit::names::permit_id;
+use crate::locks::role::Role;
+use crate::locks::script_set::ScriptSet;
+use crate::locks::view::View;
 
 const TRY_SET: usize = 0;
 const ACQUIRE: usize = 1;
@@ -28,16 +20,34 @@ const SET: usize = 4;
 const UPDATE: usize = 5;
 
 const OPERATIONS: &[Operation] = &[
-    Operation::new("try_set", Sends::Script(Role::RateTrySet)),
-    Operation::new("acquire", Sends::Script(Role::RateAcquire)).retried(),
-    Operation::new("available", Sends::Script(Role::RateAvailable)),
-    Operation::new("release", Sends::Script(Role::RateRelease)).retried(),
-    Operation::new("set", Sends::Script(Role::RateSet)),
-    Operation::new("update", Sends::Script(Role::RateUpdate)),
+    Operation::new("try_set", Sends::Script(roles::TRY_SET)),
+    Operation::acquire("acquire", Sends::Script(roles::ACQUIRE)).defining().retried(),
+    Operation::new("available", Sends::Script(roles::AVAILABLE)),
+    Operation::new("release", Sends::Script(roles::RELEASE)).retried(),
+    Operation::new("set", Sends::Script(roles::SET)),
+    Operation::new("update", Sends::Script(roles::UPDATE)),
 ];
 
-const INTERVAL_MS: i64 = 5_000;
-const KEEP_ALIVE_MS: i64 = 20_000;
+/// The interval that limiters are set to.
+const INTERVAL: i64 = 5_000;
+/// How long limiters live that end when nobody uses them.
+const KEEP_ALIVE: i64 = 20_000;
+
+/// What a rate limiter is set to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Limit {
+    /// Permits in each interval.
+    rate: i64,
+    interval_ms: i64,
+    /// Each client has its own.
+    per_client: bool,
+    /// How long it lives when nobody uses it; 0: for ever.
+    keep_alive_ms: i64,
+    /// Permits that were handed out still count.
+    keeps_taken: bool,
+    /// It is set only where there is one.
+    only_existing: bool,
+}
 
 /// Permits that were handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +81,9 @@ impl State {
 
 pub struct RateLimiter {
     names: Names,
+    permits: PermitNames,
+    /// What each owner set last.
+    asked: [Limit; OWNERS],
     /// The release can end limiters that nobody uses.
     keeps_alive: bool,
     /// The release keeps each grant.
@@ -85,15 +98,18 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
-    pub fn new(kit: &Kit) -> RateLimiter {
-        let takes = |role: Role, slot: Slot| {
-            kit.tool(role)
-                .is_some_and(|tool| [&tool.binding.keys[..], &tool.binding.args].concat().contains(&slot))
+    pub fn new(scripts: &ScriptSet) -> RateLimiter {
+        let takes = |role: Role, parameter: Parameter| {
+            scripts.script(role).is_some_and(|script| {
+                [&script.binding.keys[..], &script.binding.args].concat().contains(&parameter)
+            })
         };
         RateLimiter {
             names: Names::new("my:limiter", ""),
-            keeps_alive: takes(Role::RateTrySet, Slot::KeepAliveMs),
-            by_grant: takes(Role::RateAcquire, Slot::Taken),
+            permits: PermitNames::new("my:limiter"),
+            asked: Default::default(),
+            keeps_alive: takes(roles::TRY_SET, KEEP_ALIVE_MS),
+            by_grant: takes(roles::ACQUIRE, TAKEN),
             before: State::default(),
             granted: Default::default(),
             ends: false,
@@ -101,7 +117,7 @@ impl RateLimiter {
         }
     }
 
-    fn read(&self, owner: usize, view: View) -> State {
+    fn state(&self, owner: usize, view: View) -> State {
         let Some(hash) = view.hash(self.names.lock.as_bytes()) else { return State::default() };
         let limit = Limit {
             rate: view.count(hash, b"rate"),
@@ -110,8 +126,8 @@ impl RateLimiter {
             ..Limit::default()
         };
         let (left, taken) = match limit.per_client {
-            true => (&self.names.client_left[owner], &self.names.client_taken[owner]),
-            false => (&self.names.left, &self.names.taken),
+            true => (&self.permits.client_left[owner], &self.permits.client_taken[owner]),
+            false => (&self.permits.left, &self.permits.taken),
         };
         let mut state =
             State { limit: Some(limit), left: view.number(left.as_bytes()), taken: SmallVec::new() };
@@ -134,10 +150,11 @@ impl RateLimiter {
         recent.map(|grant| grant.permits).sum()
     }
 
-    fn acquired(&mut self, call: &Call, out: Outcome, before: &State, findings: &mut Findings) {
-        let clock_ms = call.now_ms + call.skew_ms;
+    fn acquired(&mut self, change: &mut Change<&State>) {
+        let Change { call, out, before, .. } = *change;
+        let clock_ms = call.clock_ms();
         let Some(limit) = before.limit.filter(|limit| limit.rate >= call.count) else {
-            return findings.expect(A2, out.reply.is_error(), || {
+            return change.expect(A2, out.reply.is_error(), || {
                 format!("answered {} to {} permits of {:?}", out.reply, call.count, before.limit)
             });
         };
@@ -149,7 +166,7 @@ impl RateLimiter {
             return;
         }
         let lately = self.granted_lately(call.owner, limit, clock_ms);
-        findings.expect(L1, !granted || lately <= limit.rate, || {
+        change.expect(L1, !granted || lately <= limit.rate, || {
             format!(
                 "{lately} permits were granted within {} ms, {} are allowed",
                 limit.interval_ms, limit.rate
@@ -157,13 +174,13 @@ impl RateLimiter {
         });
         let free = limit.rate - before.in_use(clock_ms);
         let counts = self.by_grant && before.adds_up();
-        findings.expect(A2, granted == (free >= call.count) || !counts, || {
+        change.expect(A2, granted == (free >= call.count) || !counts, || {
             format!("{free} permits are free, {} were asked for, answered {}", call.count, out.reply)
         });
         if !granted {
             let told = out.reply.int().unwrap_or(0);
             // Some releases add a little, so that it surely has ended by then.
-            findings.expect(L3, (1..=limit.interval_ms + 3).contains(&told), || {
+            change.expect(L3, (1..=limit.interval_ms + 3).contains(&told), || {
                 format!("told to wait {told} ms, the interval is {} ms", limit.interval_ms)
             });
         }
@@ -180,7 +197,7 @@ impl RateLimiter {
         }
     }
 
-    fn begin_anew(&mut self, limit: Limit) {
+    fn start_over(&mut self, limit: Limit) {
         self.ends = limit.keep_alive_ms > 0;
         if !limit.keeps_taken {
             self.granted.iter_mut().for_each(Vec::clear);
@@ -204,8 +221,42 @@ impl Model for RateLimiter {
     }
 
     fn companions(&self) -> Vec<Vec<u8>> {
-        let keys = [&self.names.taken, &self.names.left, &self.names.client_taken[0]];
+        let keys = [&self.permits.taken, &self.permits.left, &self.permits.client_taken[0]];
         keys.map(|key| key.clone().into_bytes()).into()
+    }
+
+    fn write(&self, parameter: Parameter, call: &Call, out: &mut Args) {
+        let asked = &self.asked[call.owner];
+        match parameter {
+            LEFT => out.text(&self.permits.left),
+            TAKEN => out.text(&self.permits.taken),
+            CLIENT_LEFT => out.text(&self.permits.client_left[call.owner]),
+            CLIENT_TAKEN => out.text(&self.permits.client_taken[call.owner]),
+            RATE => out.int(asked.rate),
+            INTERVAL_MS => out.int(asked.interval_ms),
+            SCOPE => out.int(asked.per_client.into()),
+            KEEP_ALIVE_MS => out.int(asked.keep_alive_ms),
+            // Few enough to come twice.
+            RANDOM_NUMBER => out.int(call.request as i64 % 4),
+            RANDOM => out.text(permit_id(call.request)),
+            KEEPS_TAKEN => out.int(asked.keeps_taken.into()),
+            ONLY_EXISTING => out.int(asked.only_existing.into()),
+            _ => self.names.write(parameter, call, out),
+        }
+    }
+
+    fn describe(&self, call: &Call, text: &mut String) {
+        let Limit { rate, interval_ms, per_client, keep_alive_ms, keeps_taken, only_existing } =
+            self.asked[call.owner];
+        if rate > 0 {
+            let _ = write!(text, " {rate} in {interval_ms} ms");
+            text.push_str(if per_client { " for each client" } else { "" });
+            text.push_str(if keeps_taken { ", keeping what is taken" } else { "" });
+            text.push_str(if only_existing { ", if there is one" } else { "" });
+            if keep_alive_ms > 0 {
+                let _ = write!(text, ", ends unused after {keep_alive_ms} ms");
+            }
+        }
     }
 
     fn reset(&mut self) {
@@ -214,15 +265,16 @@ impl Model for RateLimiter {
     }
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
+        let mut asked = Limit::default();
         match call.operation {
             TRY_SET | SET | UPDATE => {
                 let is_update = call.operation == UPDATE;
                 let ends = choice == 7 || is_update && choice == 6;
-                call.limit = Limit {
+                asked = Limit {
                     rate: i64::from(choice % 3) + 1,
-                    interval_ms: INTERVAL_MS,
+                    interval_ms: INTERVAL,
                     per_client: choice & 4 != 0,
-                    keep_alive_ms: if ends && self.keeps_alive { KEEP_ALIVE_MS } else { 0 },
+                    keep_alive_ms: if ends && self.keeps_alive { KEEP_ALIVE } else { 0 },
                     keeps_taken: is_update && choice & 1 == 0,
                     only_existing: is_update && choice & 2 == 0,
                 }
@@ -231,59 +283,65 @@ impl Model for RateLimiter {
             RELEASE => {
                 let granted = self.granted[call.owner].iter().map(|grant| grant.permits).sum();
                 call.count = (i64::from(choice % 2) + 1).min(granted);
-                return call.count > 0;
+                if call.count == 0 {
+                    return false;
+                }
             }
             _ => call.count = i64::from(choice % 3) + 1,
         }
+        self.asked[call.owner] = asked;
         true
     }
 
     fn before(&mut self, call: &Call, view: View) {
-        self.before = self.read(call.owner, view);
+        self.before = self.state(call.owner, view);
     }
 
-    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
+    fn after(&mut self, seen: Observation, verdict: &mut Verdict) {
+        let Observation { call, out, view } = seen;
         if out.again {
             return;
         }
-        let before = std::mem::take(&mut self.before);
-        let after = self.read(call.owner, view);
-        let clock_ms = call.now_ms + call.skew_ms;
+        let before = &std::mem::take(&mut self.before);
+        let after = &self.state(call.owner, view);
+        let change = &mut Change { call, out, before, after, verdict };
+        let asked = self.asked[call.owner];
+        let clock_ms = call.clock_ms();
         match call.operation {
-            ACQUIRE => self.acquired(call, out, &before, findings),
+            ACQUIRE => self.acquired(change),
             TRY_SET => {
-                findings.expect(A2, out.reply == Reply::Int(before.limit.is_none() as i64), || {
+                change.expect(A2, out.reply == Reply::Int(before.limit.is_none() as i64), || {
                     format!("answered {} with {:?} set", out.reply, before.limit)
                 });
                 if before.limit.is_none() {
-                    self.begin_anew(call.limit);
+                    self.start_over(asked);
                 }
             }
-            UPDATE if call.limit.only_existing && before.limit.is_none() => {
-                findings.expect(A2, out.reply == Reply::Int(0) && after == before, || {
+            UPDATE if asked.only_existing && before.limit.is_none() => {
+                change.expect(A2, out.reply == Reply::Int(0) && after == before, || {
                     format!("answered {} where there is none, which became {:?}", out.reply, after.limit)
                 });
             }
             SET | UPDATE => {
-                let set = after.limit.is_some_and(|limit| limit.rate == call.limit.rate);
-                findings.expect(A2, set, || format!("{:?} instead of {:?}", after.limit, call.limit));
-                let same = before.limit.is_some_and(|limit| limit.per_client == call.limit.per_client);
-                let keeps_taken = call.limit.keeps_taken && same;
-                self.begin_anew(Limit { keeps_taken, ..call.limit });
+                let set = after.limit.is_some_and(|limit| limit.rate == asked.rate);
+                change.expect(A2, set, || format!("{:?} instead of {:?}", after.limit, asked));
+                let same = before.limit.is_some_and(|limit| limit.per_client == asked.per_client);
+                let keeps_taken = asked.keeps_taken && same;
+                self.start_over(Limit { keeps_taken, ..asked });
             }
             RELEASE => self.returned(call.owner, call.count),
             _ => {
                 let free = before.limit.map(|limit| (limit.rate - before.in_use(clock_ms)).max(0));
                 let told = out.reply.int();
                 let counts = self.by_grant && before.adds_up() && !self.disturbed;
-                findings.expect(P5, free.is_none() || told == free || !counts, || {
+                change.expect(P5, free.is_none() || told == free || !counts, || {
                     format!("{free:?} permits are available, answered {}", out.reply)
                 });
             }
         }
         // Only the operation that breaks it is to blame.
         let counts = self.by_grant && before.adds_up() && !self.disturbed;
-        findings.expect(L2, after.adds_up() || !counts, || {
+        change.expect(L2, after.adds_up() || !counts, || {
             let limit = after.limit.map_or(0, |limit| limit.rate);
             format!("{:?} permits are left and {:?} are handed out, of {limit}", after.left, after.taken)
         });
@@ -295,9 +353,9 @@ impl Model for RateLimiter {
 
     fn deadlines(&self, view: View, into: &mut Vec<i64>) {
         // Permits that were given back are still among those that were taken.
-        let taken = (0..OWNERS).flat_map(|owner| self.read(owner, view).taken);
+        let taken = (0..OWNERS).flat_map(|owner| self.state(owner, view).taken);
         let granted = self.granted.iter().flatten().copied();
-        into.extend(granted.chain(taken).map(|grant| grant.at_ms + INTERVAL_MS));
+        into.extend(granted.chain(taken).map(|grant| grant.at_ms + INTERVAL));
     }
 
     fn may_stay(&self, _: &[u8]) -> bool {

@@ -1,22 +1,13 @@
-//! RPermitExpirableSemaphore: permits with a lease.
-//!
-//! | | |
-//! |---|---|
-//! | state | a string with the number of free permits; a sorted set, permit held → when it ends, by the clients' clocks |
-//! | most operations | first put permits that have ended back |
-//! | acquire | enough: one less, and an id. Else nil, or when the next one ends |
-//! | release | held: one more, a message, 1. Ended or unknown: 0 |
-//! | release all | all or none |
-//! | total, held, lease | how many there are, how many are held, how long one still is |
-//! | update lease | held: the lease begins anew, 1. Else 0 |
-//! | set | so that free and held permits are that many; tells nobody if they are |
+//! The model of a semaphore of permits with leases.
 
 use smallvec::SmallVec;
 
-use super::invariant::Invariant::*;
-use super::model::*;
-use super::role::Role;
-use super::view::View;
+use super::names::{LEASE_DEADLINE, NEVER, NEVER_MS, PERMIT, PERMITS, TIMEOUTS, permit_id, permit_number};
+use super::roles;
+use crate::locks::invariant::Invariant::*;
+use crate::locks::model::*;
+use crate::locks::view::View;
+use crate::num::parse_i64;
 
 const TRY_SET: usize = 0;
 const ACQUIRE: usize = 1;
@@ -32,18 +23,18 @@ const LEASE: usize = 10;
 const UPDATE_LEASE: usize = 11;
 
 const OPERATIONS: &[Operation] = &[
-    Operation::new("try_set", Sends::Script(Role::PermitTrySet)),
-    Operation::new("acquire", Sends::Script(Role::PermitAcquire)).retried(),
-    Operation::new("release", Sends::Script(Role::PermitRelease)).retried(),
-    Operation::new("release_all", Sends::Script(Role::PermitReleaseAll)),
-    Operation::new("available", Sends::ScriptOrGet(Role::PermitAvailable)),
-    Operation::new("set", Sends::Script(Role::PermitSet)),
-    Operation::new("add", Sends::Script(Role::PermitAdd)),
-    Operation::new("expire", Sends::Pexpire),
-    Operation::new("total", Sends::Script(Role::PermitTotal)),
-    Operation::new("held", Sends::Script(Role::PermitAcquired)),
-    Operation::new("lease", Sends::Script(Role::PermitLease)),
-    Operation::new("update_lease", Sends::Script(Role::PermitUpdateLease)),
+    Operation::new("try_set", Sends::Script(roles::TRY_SET)),
+    Operation::acquire("acquire", Sends::Script(roles::ACQUIRE)).defining().retried(),
+    Operation::new("release", Sends::Script(roles::RELEASE)).retried(),
+    Operation::new("release_all", Sends::Script(roles::RELEASE_ALL)),
+    Operation::new("available", Sends::ScriptOrGet(roles::AVAILABLE)),
+    Operation::new("set", Sends::Script(roles::SET)),
+    Operation::new("add", Sends::Script(roles::ADD)),
+    Operation::expiry("expire", Sends::Pexpire),
+    Operation::new("total", Sends::Script(roles::TOTAL)),
+    Operation::new("held", Sends::Script(roles::ACQUIRED)),
+    Operation::new("lease", Sends::Script(roles::LEASE)),
+    Operation::new("update_lease", Sends::Script(roles::UPDATE_LEASE)),
 ];
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -66,27 +57,48 @@ impl State {
     }
 }
 
+/// The permits that a request names.
+#[derive(Clone, Copy, Debug, Default)]
+struct Asked {
+    /// The first of as many as the call counts.
+    permit: u64,
+    /// All names are the same permit's.
+    repeats: bool,
+}
+
 pub struct PermitSemaphore {
     names: Names,
+    /// The key with the permits that are held.
+    timeouts: String,
     before: State,
     /// How many permits there are by what was set and added; `None`: it was not set, or has expired.
     total: Option<i64>,
     /// Permits that were handed out.
     granted: Vec<u64>,
+    /// The number of the next permit.
+    next: u64,
+    /// What each owner asked for last.
+    asked: [Asked; OWNERS],
 }
 
 impl Default for PermitSemaphore {
     fn default() -> PermitSemaphore {
-        let mut names = Names::new("my:semaphore", "redisson_sc");
-        names.timeouts = "{my:semaphore}:timeout".to_owned();
-        PermitSemaphore { names, before: State::default(), total: None, granted: Vec::new() }
+        PermitSemaphore {
+            names: Names::new("my:semaphore", "redisson_sc"),
+            timeouts: "{my:semaphore}:timeout".to_owned(),
+            before: State::default(),
+            total: None,
+            granted: Vec::new(),
+            next: 0,
+            asked: Default::default(),
+        }
     }
 }
 
 impl PermitSemaphore {
-    fn read(&self, view: View) -> State {
+    fn state(&self, view: View) -> State {
         let lock = self.names.lock.as_bytes();
-        let timeouts = self.names.timeouts.as_bytes();
+        let timeouts = self.timeouts.as_bytes();
         let mut state = State {
             free: view.number(lock),
             free_ttl_ms: view.ttl_ms(lock),
@@ -108,68 +120,58 @@ impl PermitSemaphore {
         }
     }
 
-    fn released(
-        &mut self,
-        call: &Call,
-        out: Outcome,
-        before: &State,
-        after: &State,
-        findings: &mut Findings,
-    ) {
-        let clock_ms = call.now_ms + call.skew_ms;
-        self.granted.retain(|permit| *permit != call.permit);
-        let end = before.end_of(call.permit);
+    fn released(&mut self, change: &mut Change<&State>) {
+        let Change { call, out, before, after, .. } = *change;
+        let asked = self.asked[call.owner];
+        let clock_ms = call.clock_ms();
+        self.granted.retain(|permit| *permit != asked.permit);
+        let end = before.end_of(asked.permit);
         match end {
-            Some(end) if end <= clock_ms => findings.expect(P3, out.reply != Reply::Int(1), || {
+            Some(end) if end <= clock_ms => change.expect(P3, out.reply != Reply::Int(1), || {
                 format!("the permit ended {} ms ago, and its release succeeded", clock_ms - end)
             }),
-            Some(_) => findings.expect(U2, out.reply == Reply::Int(1), || {
+            Some(_) => change.expect(U2, out.reply == Reply::Int(1), || {
                 format!("a permit that is held was released, and the answer is {}", out.reply)
             }),
             None => {
-                findings.expect(U1, out.reply == Reply::Int(0), || {
+                change.expect(U1, out.reply == Reply::Int(0), || {
                     format!("answered {} for a permit that is not held", out.reply)
                 });
-                findings.expect(U1, before == after, || format!("{before:?} became {after:?}"));
+                change.expect(U1, before == after, || format!("{before:?} became {after:?}"));
             }
         }
-        findings.expect(A1, after.end_of(call.permit).is_none(), || "the permit is still held".to_owned());
-        findings.expect(Q2, end.is_none() || !out.messages.is_empty(), || "nobody was told".to_owned());
+        change.expect(A1, after.end_of(asked.permit).is_none(), || "the permit is still held".to_owned());
+        change.expect(Q2, end.is_none() || !out.messages.is_empty(), || "nobody was told".to_owned());
     }
 
-    fn released_all(
-        &mut self,
-        call: &Call,
-        out: Outcome,
-        before: &State,
-        after: &State,
-        findings: &mut Findings,
-    ) {
-        let clock_ms = call.now_ms + call.skew_ms;
-        let named = if call.repeats { 1 } else { call.count as u64 };
-        let permits = || call.permit..call.permit + named;
+    fn released_all(&mut self, change: &mut Change<&State>) {
+        let Change { call, out, before, after, .. } = *change;
+        let asked = self.asked[call.owner];
+        let clock_ms = call.clock_ms();
+        let named = if asked.repeats { 1 } else { call.count as u64 };
+        let permits = || asked.permit..asked.permit + named;
         let good = |permit: u64| before.end_of(permit).is_some_and(|end| end > clock_ms);
         if permits().all(good) {
             self.granted.retain(|permit| !permits().contains(permit));
-            if call.repeats {
+            if asked.repeats {
                 let answered_as_failure = out.reply != Reply::Int(call.count);
-                let released = after.end_of(call.permit).is_none();
-                return findings.expect(P7, !(released && answered_as_failure), || {
+                let released = after.end_of(asked.permit).is_none();
+                return change.expect(P7, !(released && answered_as_failure), || {
                     format!("the permit is released, and the answer to {} names is {}", call.count, out.reply)
                 });
             }
-            findings.expect(U2, out.reply == Reply::Int(call.count), || {
+            change.expect(U2, out.reply == Reply::Int(call.count), || {
                 format!("answered {} for {} permits that are held", out.reply, call.count)
             });
-            findings.expect(A1, permits().all(|permit| after.end_of(permit).is_none()), || {
+            change.expect(A1, permits().all(|permit| after.end_of(permit).is_none()), || {
                 "a permit is still held".to_owned()
             });
         } else {
             let lost = permits().find(|permit| good(*permit) && after.end_of(*permit).is_none());
-            findings.expect(P4, lost.is_none(), || {
+            change.expect(P4, lost.is_none(), || {
                 "one of the permits is not held, and yet another was released".to_owned()
             });
-            findings.expect(P4, out.reply == Reply::Int(0), || {
+            change.expect(P4, out.reply == Reply::Int(0), || {
                 format!("answered {}, but one of the permits is not held", out.reply)
             });
         }
@@ -190,28 +192,66 @@ impl Model for PermitSemaphore {
         call.operation == ACQUIRE && !granted && !reply.is_error()
     }
 
+    fn form(&self) -> Form {
+        Form::Permits
+    }
+
+    fn expiring(&self) -> Vec<&str> {
+        vec![&self.timeouts, &self.names.lock]
+    }
+
+    fn write(&self, parameter: Parameter, call: &Call, out: &mut Args) {
+        let Asked { permit, repeats } = self.asked[call.owner];
+        match parameter {
+            TIMEOUTS => out.text(&self.timeouts),
+            PERMIT => out.text(permit_id(permit)),
+            PERMITS if repeats => (0..call.count).for_each(|_| out.text(permit_id(permit))),
+            PERMITS => (0..call.count as u64).for_each(|n| out.text(permit_id(permit + n))),
+            LEASE_DEADLINE => out.int(call.clock_ms() + call.lease_ms),
+            NEVER => out.int(NEVER_MS),
+            _ => self.names.write(parameter, call, out),
+        }
+    }
+
+    fn read(&mut self, parameter: Parameter, word: &[u8], call: &mut Call) -> Option<()> {
+        match parameter {
+            PERMIT | PERMITS => {
+                self.asked[call.owner] = Asked { permit: permit_number(word)?, repeats: false };
+            }
+            LEASE_DEADLINE => call.lease_ms = parse_i64(word)? - call.clock_ms(),
+            _ => {}
+        }
+        Some(())
+    }
+
+    fn describe(&self, call: &Call, text: &mut String) {
+        if self.asked[call.owner].repeats {
+            text.push_str(" (the same)");
+        }
+    }
+
     fn reset(&mut self) {
         self.total = None;
         self.granted.clear();
+        self.next = 0;
     }
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
+        let mut asked = Asked { permit: self.next, repeats: false };
         match call.operation {
             TRY_SET | SET => call.count = i64::from(choice % 3) + 1,
             ADD => call.count = if choice >= 4 { -1 } else { 1 },
             ACQUIRE => call.lease_ms = LEASES_MS[choice as usize % LEASES_MS.len()],
-            EXPIRE => {
-                call.lease_ms = 3_000;
-                return self.total.is_some();
-            }
+            EXPIRE if self.total.is_none() => return false,
+            EXPIRE => call.lease_ms = 3_000,
             RELEASE | RELEASE_ALL | LEASE | UPDATE_LEASE => {
                 let Some(permit) = self.granted.get(choice as usize % self.granted.len().max(1)) else {
                     return false;
                 };
-                call.permit = *permit;
+                asked.permit = *permit;
                 call.lease_ms = LEASES_MS[choice as usize % LEASES_MS.len()];
                 if call.operation == RELEASE_ALL {
-                    (call.count, call.repeats) = match choice {
+                    (call.count, asked.repeats) = match choice {
                         0..=3 => (2, false),
                         4 | 5 => (1, false),
                         _ => (2, true),
@@ -220,28 +260,33 @@ impl Model for PermitSemaphore {
             }
             _ => {}
         }
+        self.asked[call.owner] = asked;
+        self.next = self.next.max(asked.permit + call.count.max(0) as u64);
         true
     }
 
     fn before(&mut self, _: &Call, view: View) {
-        self.before = self.read(view);
+        self.before = self.state(view);
         if self.before.free.is_none() {
             self.total = None;
         }
     }
 
-    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
-        let before = std::mem::take(&mut self.before);
-        let after = self.read(view);
+    fn after(&mut self, seen: Observation, verdict: &mut Verdict) {
+        let Observation { call, out, view } = seen;
+        let before = &std::mem::take(&mut self.before);
         if out.again {
             return;
         }
-        let clock_ms = call.now_ms + call.skew_ms;
-        let added_up = self.adds_up(&before);
+        let after = &self.state(view);
+        let change = &mut Change { call, out, before, after, verdict };
+        let asked = self.asked[call.owner];
+        let clock_ms = call.clock_ms();
+        let added_up = self.adds_up(before);
         let ended = before.ended(clock_ms);
         match call.operation {
             TRY_SET => {
-                findings.expect(A2, out.reply == Reply::Int(before.free.is_none() as i64), || {
+                change.expect(A2, out.reply == Reply::Int(before.free.is_none() as i64), || {
                     format!("answered {} with {:?} permits", out.reply, before.free)
                 });
                 if before.free.is_none() {
@@ -251,15 +296,15 @@ impl Model for PermitSemaphore {
             ACQUIRE => {
                 let may = before.free.is_some_and(|free| free + ended.min(call.count) >= call.count);
                 let granted = matches!(out.reply, Reply::Text(text) if !text.starts_with(b":"));
-                findings.expect(A2, granted == may || before.free.is_none(), || {
+                change.expect(A2, granted == may || before.free.is_none(), || {
                     format!("answered {} with {:?} permits free and {ended} ended", out.reply, before.free)
                 });
                 if granted {
-                    self.granted.push(call.permit);
-                    findings.expect(A1, after.end_of(call.permit) == Some(clock_ms + call.lease_ms), || {
+                    self.granted.push(asked.permit);
+                    change.expect(A1, after.end_of(asked.permit) == Some(clock_ms + call.lease_ms), || {
                         "the permit does not end when its lease does".to_owned()
                     });
-                    findings.expect(
+                    change.expect(
                         P2,
                         after.free_ttl_ms <= 0 || after.held_ttl_ms == after.free_ttl_ms,
                         || {
@@ -271,52 +316,52 @@ impl Model for PermitSemaphore {
                     );
                 }
             }
-            RELEASE => self.released(call, out, &before, &after, findings),
-            RELEASE_ALL => self.released_all(call, out, &before, &after, findings),
+            RELEASE => self.released(change),
+            RELEASE_ALL => self.released_all(change),
             AVAILABLE => {
                 let available = before.free.map(|free| free + ended);
-                findings.expect(P5, available.is_none() || out.reply.int() == available, || {
+                change.expect(P5, available.is_none() || out.reply.int() == available, || {
                     format!("{available:?} are available, answered {}", out.reply)
                 });
             }
             SET => {
                 let same = before.free.map(|free| free + before.held.len() as i64) == Some(call.count);
                 self.total = Some(call.count);
-                findings.expect(P6, !same || out.messages.is_empty(), || {
+                change.expect(P6, !same || out.messages.is_empty(), || {
                     "there are as many permits already, and yet a message was sent".to_owned()
                 });
             }
             TOTAL => {
                 let total = before.free.map(|free| free + before.held.len() as i64);
-                findings.expect(V1, total.is_none() || out.reply.int() == total, || {
+                change.expect(V1, total.is_none() || out.reply.int() == total, || {
                     format!("answered {} of {total:?} permits", out.reply)
                 });
             }
             HELD => {
                 let held = before.held.len() as i64 - ended;
-                findings.expect(V1, out.reply == Reply::Int(held), || {
+                change.expect(V1, out.reply == Reply::Int(held), || {
                     format!("answered {} of {held} permits that are held", out.reply)
                 });
             }
             LEASE => {
-                let left_ms = match before.end_of(call.permit) {
-                    Some(NEVER) => -1,
+                let left_ms = match before.end_of(asked.permit) {
+                    Some(NEVER_MS) => -1,
                     Some(end) => (end - clock_ms).max(0),
                     None => 0,
                 };
-                findings.expect(V1, out.reply == Reply::Int(left_ms), || {
+                change.expect(V1, out.reply == Reply::Int(left_ms), || {
                     format!("answered {}, the permit is held for {left_ms} ms more", out.reply)
                 });
             }
             UPDATE_LEASE => {
-                let held = before.end_of(call.permit).is_some_and(|end| end > clock_ms);
-                findings.expect(U2, out.reply == Reply::Int(held as i64), || {
+                let held = before.end_of(asked.permit).is_some_and(|end| end > clock_ms);
+                change.expect(U2, out.reply == Reply::Int(held as i64), || {
                     let held = if held { "held" } else { "not held" };
                     format!("answered {} for a permit that is {held}", out.reply)
                 });
                 let end = held.then_some(clock_ms + call.lease_ms);
-                findings.expect(A1, after.end_of(call.permit) == end, || {
-                    format!("the permit ends at {:?} instead of {end:?}", after.end_of(call.permit))
+                change.expect(A1, after.end_of(asked.permit) == end, || {
+                    format!("the permit ends at {:?} instead of {end:?}", after.end_of(asked.permit))
                 });
             }
             ADD => self.total = Some(self.total.unwrap_or(0) + call.count),
@@ -324,13 +369,13 @@ impl Model for PermitSemaphore {
         }
         // Only the operation that breaks it is to blame; one that starts from nothing has to leave nothing old behind.
         let from_nothing = before.free.is_none();
-        findings.expect(P1, self.adds_up(&after) || !(added_up || from_nothing), || {
+        change.expect(P1, self.adds_up(after) || !(added_up || from_nothing), || {
             format!("{:?} permits are free and {} held, of {:?}", after.free, after.held.len(), self.total)
         });
     }
 
     fn deadlines(&self, view: View, into: &mut Vec<i64>) {
-        into.extend(self.read(view).held.iter().map(|(_, end)| *end));
+        into.extend(self.state(view).held.iter().map(|(_, end)| *end));
     }
 
     fn closing(&self) -> &'static [usize] {

@@ -1,34 +1,20 @@
-//! RedissonMultiLock and RedissonRedLock: one lock made of an RLock at each of several nodes.
-//!
-//! No script does this; what follows is what the client of Redisson 4.7 does, one request at each step, so that the requests of others
-//! and faults come in between.
-//!
-//! | | |
-//! |---|---|
-//! | acquire | asks node after node with a lease of twice its patience, each until its share of the patience is over |
-//! | | refused by one: a multi lock lets go of all and begins anew; a RedLock goes on for as long as a majority is possible |
-//! | | its patience is over: lets go of all, refused |
-//! | extend | at each node that it has, the lease that was asked for begins: with the last it has the lock |
-//! | unlock | at each node |
-//!
-//! A client *believes* that it has the lock from the last reply on. By the rules as documented, until the lease has passed since it
-//! first asked for it, less a hundredth for clocks that drift, as in the algorithm that RedLock is named after, and not at all if its
-//! patience was over before; and nodes keep their data and their clocks. By strict rules it believes what Redisson tells it: that
-//! the lease begins when the call returns.
+//! The model of a lock made of several nodes.
 
-use super::invariant::Invariant::*;
-use super::model::*;
-use super::role::Role;
-use super::view::View;
+use std::fmt::Write;
+
+use crate::locks::invariant::Invariant::*;
+use crate::locks::model::*;
+use crate::locks::rlock;
+use crate::locks::view::View;
 
 const ACQUIRE: usize = 0;
 const EXTEND: usize = 1;
 const UNLOCK: usize = 2;
 
 const OPERATIONS: &[Operation] = &[
-    Operation::new("acquire", Sends::Script(Role::RlockAcquire)),
+    Operation::acquire("acquire", Sends::Script(rlock::roles::ACQUIRE)).defining(),
     Operation::new("extend", Sends::Pexpire),
-    Operation::new("unlock", Sends::Script(Role::RlockUnlock)),
+    Operation::new("unlock", Sends::Script(rlock::roles::UNLOCK)),
     Operation::new("node.down", Sends::Event(NodeEvent::Down)),
     Operation::new("node.up", Sends::Event(NodeEvent::Up)),
     Operation::new("node.restart", Sends::Event(NodeEvent::Restart)),
@@ -110,6 +96,8 @@ impl Client {
 
 pub struct MultiLock {
     names: Names,
+    /// How long the last request said that its client waits.
+    asked_wait_ms: i64,
     quorum: usize,
     clients: [Client; OWNERS],
     down: Nodes,
@@ -130,8 +118,14 @@ impl MultiLock {
 
     /// A lock that so many of the nodes make up.
     pub fn of(quorum: usize) -> MultiLock {
-        let names = Names::new("my:lock", "redisson_lock__channel");
-        MultiLock { names, quorum, clients: Default::default(), down: 0, disturbed: false }
+        MultiLock {
+            names: rlock::names::names(),
+            asked_wait_ms: 0,
+            quorum,
+            clients: Default::default(),
+            down: 0,
+            disturbed: false,
+        }
     }
 
     /// How many nodes may refuse.
@@ -221,9 +215,10 @@ impl MultiLock {
         }
     }
 
-    fn extended(&mut self, call: &Call, findings: &mut Findings, view: View) {
+    fn extended(&mut self, seen: Observation, verdict: &mut Verdict) {
+        let Observation { call, view, .. } = seen;
         let Call { owner, now_ms, .. } = *call;
-        let strict = findings.is_strict();
+        let strict = verdict.is_strict();
         let client = &mut self.clients[owner];
         let Phase::Extending { left } = &mut client.phase else { return };
         *left &= !(1 << call.node);
@@ -240,18 +235,19 @@ impl MultiLock {
             return;
         }
         let held = self.holds(owner, view).iter().filter(|holds| **holds > 0).count();
-        findings.expect(R1, held >= self.quorum, || {
+        verdict.expect(R1, held >= self.quorum, || {
             format!("told that it has the lock, but has {held} nodes of {}", self.quorum)
         });
         for other in (0..OWNERS).filter(|&other| other != owner) {
             let left_ms = self.clients[other].until_ms - now_ms;
-            findings.expect(M1, left_ms <= 0, || {
+            verdict.expect(M1, left_ms <= 0, || {
                 format!("told that it has the lock, as was {} for {left_ms} ms more", owner_name(other))
             });
         }
     }
 
-    fn released(&mut self, call: &Call, findings: &mut Findings, view: View) {
+    fn released(&mut self, seen: Observation, verdict: &mut Verdict) {
+        let Observation { call, view, .. } = seen;
         let Call { owner, now_ms, node, .. } = *call;
         let client = &mut self.clients[owner];
         client.until_ms = 0;
@@ -270,7 +266,7 @@ impl MultiLock {
             let holds = self.holds(owner, view);
             let left =
                 (0..NODES).find(|&node| client.missed & 1 << node == 0 && holds[node] > client.holds[node]);
-            findings.expect(R2, left.is_none(), || {
+            verdict.expect(R2, left.is_none(), || {
                 format!("the attempt has failed, and node {} is still held", left.unwrap_or(0))
             });
         }
@@ -295,6 +291,12 @@ impl Model for MultiLock {
         NODES
     }
 
+    fn describe(&self, _: &Call, text: &mut String) {
+        if self.asked_wait_ms != 0 {
+            let _ = write!(text, " (waits {} ms)", self.asked_wait_ms);
+        }
+    }
+
     fn reset(&mut self) {
         self.clients = Default::default();
         (self.down, self.disturbed) = (0, false);
@@ -303,6 +305,7 @@ impl Model for MultiLock {
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
         let spare = self.spare();
         let client = &mut self.clients[call.owner];
+        let mut wait_ms = 0;
         if !OPERATIONS[call.operation].is_fault() {
             // What was begun goes on.
             call.operation = match client.phase {
@@ -320,7 +323,7 @@ impl Model for MultiLock {
                     since_ms: call.now_ms,
                     ..Client::default()
                 };
-                (call.lease_ms, call.wait_ms) = (client.sub_lease_ms(), client.wait_ms);
+                (call.lease_ms, wait_ms) = (client.sub_lease_ms(), client.wait_ms);
             }
             (ACQUIRE, Phase::Acquiring { node, .. }) => {
                 (call.node, call.lease_ms) = (node, client.sub_lease_ms());
@@ -332,6 +335,7 @@ impl Model for MultiLock {
             }
             (ACQUIRE | EXTEND | UNLOCK, _) => return false,
             (event, _) => {
+                self.asked_wait_ms = 0;
                 (call.node, call.lease_ms) = (usize::from(choice) % NODES, JUMP_MS);
                 let is_down = self.down & 1 << call.node != 0;
                 return match OPERATIONS[event].sends {
@@ -341,6 +345,7 @@ impl Model for MultiLock {
                 };
             }
         }
+        self.asked_wait_ms = wait_ms;
         call.fate = match self.down & 1 << call.node {
             0 if call.operation == ACQUIRE && choice == 7 => Fate::ReplyLost,
             0 => Fate::Answered,
@@ -357,7 +362,8 @@ impl Model for MultiLock {
         }
     }
 
-    fn after(&mut self, call: &Call, out: Outcome, view: View, findings: &mut Findings) {
+    fn after(&mut self, seen: Observation, verdict: &mut Verdict) {
+        let Observation { call, out, .. } = seen;
         match OPERATIONS[call.operation].sends {
             Sends::Event(NodeEvent::Down) => self.down |= 1 << call.node,
             Sends::Event(NodeEvent::Up) => self.down &= !(1 << call.node),
@@ -367,8 +373,8 @@ impl Model for MultiLock {
             }
             _ => match call.operation {
                 ACQUIRE => self.asked(call, out),
-                EXTEND => self.extended(call, findings, view),
-                _ => self.released(call, findings, view),
+                EXTEND => self.extended(seen, verdict),
+                _ => self.released(seen, verdict),
             },
         }
     }
