@@ -263,3 +263,25 @@ const ARGS: &[(&str, Parameter)] = &[
     ("'pexpire',KEYS[1],ARGV[", LEASE_MS),
     ("error_reply(ARGV[", REFUSAL),
 ];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_shows_its_name_and_kind() {
+        let (key, rest) = (Parameter::data_key("queue"), Parameter::rest("permits"));
+        assert_eq!(format!("{key:?} {rest:?}"), "queue permits");
+        assert!(key.holds_data() && !key.takes_rest());
+        assert!(rest.takes_rest() && !rest.holds_data());
+        assert_ne!(key, Parameter::name("queue"));
+    }
+
+    #[test]
+    fn an_argument_that_no_words_name_is_an_error() {
+        let script = b"if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then \
+            redis.call('pexpire', KEYS[1], ARGV[1]); return ARGV[3]; end; return 0;";
+        let error = Binding::of(super::super::rlock::roles::RENEW, script).unwrap_err();
+        assert_eq!(error.to_string(), "ARGV[3] is not understood");
+    }
+}

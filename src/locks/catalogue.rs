@@ -45,3 +45,29 @@ pub const OBJECTS: &[&Object] = &[
 pub fn home(role: Role) -> Option<&'static Object> {
     OBJECTS.iter().copied().find(|object| object.roles.contains(&role))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_and_role_belongs_to_one_object() {
+        let names: BTreeSet<&str> = OBJECTS.iter().map(|object| object.name).collect();
+        assert_eq!(names.len(), OBJECTS.len());
+        let roles: BTreeSet<Role> = Role::all().collect();
+        assert_eq!(roles.len(), Role::all().count());
+    }
+
+    #[test]
+    fn shapes_and_shared_texts_lead_to_roles_of_their_object() {
+        for object in OBJECTS {
+            let shapes = object.shapes.iter().map(Shape::role);
+            for role in shapes.chain(object.shared.iter().map(|shared| shared.role)) {
+                assert!(object.roles.contains(&role), "{}: {}", object.name, role.name());
+            }
+            assert!(object.shared.iter().all(|shared| home(shared.of).is_some()), "{}", object.name);
+        }
+    }
+}

@@ -47,6 +47,8 @@ pub mod rw;
 pub mod script_set;
 pub mod semaphore;
 pub mod show;
+#[cfg(test)]
+mod testing;
 pub mod text;
 pub mod view;
 pub mod violation;

@@ -72,6 +72,11 @@ impl Shape {
         Shape { role, commands, words }
     }
 
+    #[cfg(test)]
+    pub(super) fn role(&self) -> Role {
+        self.role
+    }
+
     fn fits(&self, script: &[u8], commands: &Commands) -> bool {
         text::matches(self.commands, commands)
             && self.words.split(" & ").all(|word| text::contains(script, word.as_bytes()))
