@@ -5,8 +5,8 @@
 //!
 //! | file | concept |
 //! |---|---|
-//! | `reading` | what a script is asked for, read out of its arguments |
-//! | `shadow` | one lock of real clients, in the words of its model |
+//! | `reading` | the arguments of a script by their meaning |
+//! | `shadow` | one lock of real clients, translated for its model |
 //!
 //! A model knows one lock and three owners. Here there are many of both, keys change without scripts, and locks were there before
 //! anybody looked. So each lock has a shadow, which translates; a state that no script has left behind is taken as it is, and what was
@@ -36,13 +36,13 @@ type Sha = [u8; 40];
 /// What is looked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checks {
-    /// The words that said so.
+    /// The arguments of `SIM.CHECK ON`.
     pub words: Vec<String>,
     /// Objects by name (`rlock`, `rw`); empty: all.
     pub objects: Vec<String>,
     pub wanted: Wanted,
     pub rules: Rules,
-    /// Locks of one's own, as `redlatch fuzz --scripts` takes them.
+    /// The scripts of locks that a file describes, as `redlatch fuzz --scripts` takes them.
     pub own: Vec<LockScript>,
 }
 
@@ -63,9 +63,9 @@ pub struct Finding {
     pub object: &'static str,
     pub violation: Violation,
     pub key: Vec<u8>,
-    /// Who sent the script; empty if it does not say.
+    /// The owner in whose name the script ran; empty if the script does not say.
     pub owner: Vec<u8>,
-    /// Who stands behind the letters in the texts.
+    /// The owners that the letters in the texts mean.
     pub owners: Vec<(char, Vec<u8>)>,
     pub reply: String,
     pub messages: Vec<String>,
@@ -81,7 +81,7 @@ impl Finding {
     }
 }
 
-/// How much was judged.
+/// Counts of what was judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Operations on locks.
@@ -100,17 +100,17 @@ pub struct Start<'a> {
     pub db: usize,
     /// The number of the connection.
     pub client: u64,
-    /// A rule makes it fail.
+    /// A rule of the control plane makes it fail.
     pub is_sabotaged: bool,
 }
 
 /// A lock script whose arguments are understood, or why they are not.
 type Known = Result<(Role, Binding), String>;
 
-/// How many findings are kept.
+/// The number of violations that are kept.
 pub const MAX_FINDINGS: usize = 1_000;
 
-/// How many locks are remembered.
+/// The number of locks that are remembered.
 const MAX_LOCKS: usize = 10_000;
 
 /// The checks of one node.
@@ -123,7 +123,7 @@ pub struct Checker {
     locks: BTreeMap<(usize, Vec<u8>), Shadow>,
     /// The names of locks by their companion keys.
     companions: BTreeMap<(usize, Vec<u8>), Vec<u8>>,
-    /// The locks that the present script concerns, and what it does to them.
+    /// The locks that the running script uses, and what it does to them.
     present: Vec<(Shadow, Turn)>,
     messages: Vec<Message>,
     scratch: Store,
@@ -153,7 +153,7 @@ impl Checker {
         checker
     }
 
-    /// A script begins.
+    /// Notes the state of the locks that a script is about to use.
     pub fn begin(&mut self, start: &Start, store: &Store) {
         self.messages.clear();
         self.present.clear();
@@ -204,14 +204,14 @@ impl Checker {
         Ok(())
     }
 
-    /// A message was published.
+    /// Notes a message that the running script published.
     pub fn published(&mut self, channel: &[u8], payload: &[u8]) {
         if !self.present.is_empty() {
             self.messages.push(Message { channel: channel.to_vec(), payload: payload.to_vec() });
         }
     }
 
-    /// The script that began last has ended with this reply.
+    /// Judges the script that began last, which has ended with this reply.
     pub fn finish(&mut self, reply: &[u8], event: u64, node: usize, store: &Store) {
         let is_foreign = is_foreign(Reply::parse(reply));
         for (mut lock, turn) in std::mem::take(&mut self.present) {
@@ -227,7 +227,7 @@ impl Checker {
         }
     }
 
-    /// What was found since the last call.
+    /// Returns the violations since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }
@@ -236,7 +236,7 @@ impl Checker {
         *self.tally.unjudged.entry(why).or_default() += 1;
     }
 
-    /// What a script is, if it is a lock's.
+    /// Returns what a script is, if it is a lock's.
     fn know(&mut self, start: &Start) -> Option<Known> {
         if let Some(known) = self.scripts.get(&start.sha) {
             return Some(known.clone());
@@ -279,7 +279,7 @@ impl Checker {
     }
 }
 
-/// Whether an error is not the script's own doing: no memory, a replica, a key of another kind.
+/// Returns whether the server caused an error, and not the script: no memory, a replica, a key of another kind.
 fn is_foreign(reply: Reply) -> bool {
     matches!(reply, Reply::Error(text)
         if is_failure(reply) && (!text.starts_with(b"ERR ") || memchr::memmem::find(text, b"killed by user").is_some()))

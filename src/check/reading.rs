@@ -1,4 +1,4 @@
-//! What a lock script is asked for: its arguments by their meaning.
+//! The arguments of a lock script by their meaning.
 
 use crate::locks::binding::*;
 use crate::locks::catalogue::home;
@@ -11,30 +11,30 @@ use crate::num::parse_i64;
 #[derive(Debug)]
 pub struct Reading {
     pub role: Role,
-    /// Which of the locks that the script is called for it is.
+    /// The index of this lock among those that the script is called for.
     pub index: usize,
-    /// Keys and channels, with what they are.
+    /// Keys and channels with their meaning.
     pub keys: Vec<(Parameter, Vec<u8>)>,
-    /// Who calls, without what marks a writer.
+    /// The owner, without the mark of a writer.
     pub owner: Option<Vec<u8>>,
-    /// The owner is one that writes.
+    /// The owner acts as a writer.
     pub is_writer: bool,
     /// The arguments that only the object's model understands; ids of permits one by one.
     pub own: Vec<(Parameter, Vec<u8>)>,
-    /// The request carries a key of its own.
+    /// The key that remembers this request.
     pub latch: Option<Vec<u8>>,
     pub latch_ttl_ms: Option<i64>,
     /// The numbers. Owner and operation are not known here.
     pub call: Call,
 }
 
-/// What a writer's name ends with.
+/// The mark of a writer: the end of its name.
 pub const WRITER: &[u8] = b":write";
 
 type Part<'a> = (Vec<&'a [u8]>, Vec<&'a [u8]>);
 
-/// The arguments for each lock that a script is called for: renewals may be for several at once. `None`: it cannot be told apart what is
-/// whose.
+/// Splits the arguments by the locks that a script is called for: renewals may be for several at once. Returns `None` if nothing tells
+/// which argument belongs to which lock.
 pub fn parts<'a>(
     role: Role,
     binding: &Binding,
@@ -65,7 +65,7 @@ pub fn parts<'a>(
 }
 
 impl Reading {
-    /// Reads the arguments for one lock. `None`: they are not what the script takes.
+    /// Reads the arguments for one lock. Returns `None` if they are not what the script takes.
     pub fn of(
         (role, binding): (Role, &Binding),
         index: usize,
@@ -130,7 +130,7 @@ impl Reading {
         self.keys.iter().find(|(parameter, _)| *parameter == LOCK).map(|(_, key)| &key[..])
     }
 
-    /// The keys that belong to the lock and hold data.
+    /// Iterates over the keys beside the lock that hold its data.
     pub fn companions(&self) -> impl Iterator<Item = &[u8]> {
         self.keys
             .iter()

@@ -1,4 +1,4 @@
-//! One lock of real clients, in the words of its model.
+//! One lock of real clients, translated for its model.
 //!
 //! The keys of the lock are copied under the names that the model knows, with its owners in the place of the real ones. Where it cannot be
 //! told yet which object a lock is (an RLock and a spin lock are taken by the same script), all that it can be are followed.
@@ -12,7 +12,7 @@ use crate::locks::catalogue::{OBJECTS, Object};
 use crate::locks::model::*;
 use crate::locks::permit::names::{PERMIT, PERMITS, permit_id};
 use crate::locks::role::Role;
-use crate::locks::rw::names::HOLDS;
+use crate::locks::rw::names::{HOLD_DEPTH, HOLDS, MODE, hold_prefixes};
 use crate::locks::script_set::ScriptSet;
 use crate::locks::show::{shorten, show_value};
 use crate::locks::view::View;
@@ -21,20 +21,14 @@ use crate::script::sha1_hex;
 use crate::store::list::End;
 use crate::store::{Db, Hash, Limits, List, Now, SortedSet, Store, Value, rdb};
 
-/// Requests that can come again.
+/// The number of requests that are remembered because they can come again.
 const MAX_REQUESTS: usize = 256;
 
-/// Connections of which it is remembered for whom they spoke.
+/// The number of connections whose last owner is remembered.
 const MAX_CONNECTIONS: usize = 256;
 
-/// Permits whose ids are remembered.
+/// The number of permits whose ids are remembered.
 const MAX_PERMITS: usize = 10_000;
-
-/// The field that says whether readers or a writer hold a lock.
-const MODE: &[u8] = b"mode";
-
-/// How many keys of one reader's holds models look at.
-const HOLD_KEYS: usize = 4;
 
 /// An object that the lock can be.
 struct Candidate {
@@ -47,7 +41,7 @@ struct Candidate {
 struct Seat {
     owner: Vec<u8>,
     used: u64,
-    /// Nothing in the keys is the owner's.
+    /// No key names the owner.
     is_visitor: bool,
 }
 
@@ -58,18 +52,18 @@ struct Request {
     until_ms: i64,
 }
 
-/// A key as the last script has left it: its DUMP and its end.
+/// A key as the last script left it: its DUMP and its end.
 type Left = Option<(Vec<u8>, Option<i64>)>;
 
 pub struct Shadow {
     db: usize,
     name: Vec<u8>,
     candidates: Vec<Candidate>,
-    /// The script that read locks were taken with when the models were made: it decides which keys holds have.
+    /// The script of read acquires when the models were made: it decides which keys holds have.
     read_acquire: Option<[u8; 40]>,
-    /// Keys and channels by what they are.
+    /// Keys and channels by their meaning.
     keys: Vec<(Parameter, Vec<u8>)>,
-    /// What stands before and behind an owner in the keys of holds.
+    /// What comes before and after an owner in the keys of holds.
     holds: Option<(Vec<u8>, Vec<u8>)>,
     /// Scripts name owners.
     has_owners: bool,
@@ -91,9 +85,9 @@ pub struct Turn {
     asked: Vec<(usize, usize)>,
     before: Vec<String>,
     latch: Option<(Vec<u8>, i64)>,
-    /// The reply when the same request came first.
+    /// The reply to the same request when it came first.
     first_reply: Option<Vec<u8>>,
-    /// The script does the same for several locks, and answers with a list; which of them this is.
+    /// The script does the same for several locks and answers with a list; the index of this lock.
     index: usize,
     is_part: bool,
 }
@@ -110,7 +104,7 @@ impl<'a> Live<'a> {
         Live { db: &store.dbs[db], now: store.now }
     }
 
-    /// The value of a key, and when it ends.
+    /// Returns the value of a key, and when it ends.
     fn value(self, key: &[u8]) -> Option<(&'a Value, Option<i64>)> {
         let entry = self.db.entry(self.db.find(key)?).filter(|entry| !entry.is_expired(self.now))?;
         Some((&entry.value, entry.expires_at_ms()))
@@ -154,7 +148,7 @@ impl Shadow {
         self.data_keys().iter().any(|key| live.exists(key))
     }
 
-    /// A script is about to run. The error says why it cannot be judged.
+    /// Prepares for a script that is about to run. The error says why it cannot be judged.
     pub fn begin(
         &mut self,
         start: &Start,
@@ -219,7 +213,7 @@ impl Shadow {
         })
     }
 
-    /// The script has ended: what the models say about it.
+    /// Returns what the models say about the script, which has ended.
     pub fn finish(
         &mut self,
         turn: Turn,
@@ -319,7 +313,7 @@ impl Shadow {
         self.named_by.push_back((client, owner.to_vec()));
     }
 
-    /// Keeps the objects that have this operation, or begins anew with those that have.
+    /// Keeps the objects that have this operation, or starts over with all that have it.
     fn choose(
         &mut self,
         role: Role,
@@ -348,7 +342,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// The candidates whose form the lock has, with the operation that the script is to them.
+    /// Returns the candidates whose form the lock has, each with the operation that the script means to it.
     fn fitting(&self, role: Role, is_writer: bool, live: Live) -> Vec<(usize, usize)> {
         let fits = |candidate: &Candidate| match live.value(&self.name) {
             _ if matches!(candidate.model.form(), Form::Permits | Form::Any) => true,
@@ -372,7 +366,7 @@ impl Shadow {
         self.seats.iter().position(|seat| !owner.is_empty() && seat.owner == owner)
     }
 
-    /// Everybody who is named in the keys.
+    /// Returns all owners that the keys name.
     fn present(&self, live: Live) -> Vec<Vec<u8>> {
         let mut present: Vec<Vec<u8>> = Vec::new();
         if !self.has_owners {
@@ -397,7 +391,7 @@ impl Shadow {
         present
     }
 
-    /// Gives the caller and all who are named in the keys a place. False: there are not enough.
+    /// Gives the caller and all owners that the keys name a seat. Returns false if there are too many.
     fn seat_all(&mut self, caller: &[u8], live: Live) -> bool {
         let mut wanted = self.present(live);
         for seat in &mut self.seats {
@@ -477,26 +471,17 @@ impl Shadow {
         keys
     }
 
-    /// The keys of an owner's holds.
+    /// Returns the keys of an owner's holds.
     fn hold_keys(&self, owner: &[u8]) -> Vec<Vec<u8>> {
-        let name = &self.name[..];
-        let (front, back) = match &self.holds {
-            Some((front, back)) => (front.clone(), back.clone()),
-            None if name.contains(&b'{') => ([name, b":"].concat(), b":rwlock_timeout".to_vec()),
-            None => ([b"{", name, b"}:"].concat(), b":rwlock_timeout".to_vec()),
-        };
-        // Older releases put the name of the lock before the owner as it is.
-        let old = [name, b":", owner, b":rwlock_timeout"].concat();
-        let prefixes = [[&front, owner, &back].concat(), old];
-        prefixes
+        hold_prefixes(&self.name, owner, self.holds.as_ref())
             .iter()
             .flat_map(|prefix| {
-                (1..=HOLD_KEYS).map(move |hold| [prefix, &b":"[..], hold.to_string().as_bytes()].concat())
+                (1..=HOLD_DEPTH).map(move |hold| [prefix, &b":"[..], hold.to_string().as_bytes()].concat())
             })
             .collect()
     }
 
-    /// A state that the last script has not left behind is taken as it is.
+    /// Makes the models forget what they know if the keys are not as the last script left them.
     fn adopt(&mut self, live: Live) {
         let now_ms = live.now.wall_ms();
         let is_as_left = self.left.iter().all(|(key, left)| {
@@ -547,7 +532,7 @@ impl Shadow {
             for (seat, Seat { owner, .. }) in seats {
                 let prefixes = model.hold_prefixes(seat);
                 let model_keys = prefixes.iter().flat_map(|prefix| {
-                    (1..=HOLD_KEYS).map(move |hold| format!("{prefix}:{hold}").into_bytes())
+                    (1..=HOLD_DEPTH).map(move |hold| format!("{prefix}:{hold}").into_bytes())
                 });
                 copies.extend(self.hold_keys(owner).into_iter().zip(model_keys));
             }
@@ -595,7 +580,7 @@ impl Shadow {
         }
     }
 
-    /// A text with the model's owner in the place of the real one that it begins with.
+    /// Replaces the owner at the beginning of a text by the model's.
     fn model_owner(&self, text: &[u8]) -> Vec<u8> {
         let name = text.strip_suffix(WRITER).unwrap_or(text);
         match self.seat_of(name) {
@@ -623,7 +608,7 @@ impl Shadow {
     }
 }
 
-/// What the script with a role is to a model.
+/// Returns the operation that the script with a role means to a model.
 fn operation(model: &dyn Model, role: Role, is_writer: bool) -> Option<usize> {
     let roles: Vec<Role> = role.readings().collect();
     let sends = |operation: &Operation| match operation.sends {
@@ -643,7 +628,7 @@ fn named(model: &dyn Model, parameter: Parameter) -> Option<Vec<u8>> {
     args.iter().next().map(<[u8]>::to_vec)
 }
 
-/// All keys of a store, a line for each.
+/// Shows all keys of a store, a line for each.
 fn lines(store: &Store) -> Vec<String> {
     let ttl = |end_ms: Option<i64>| match end_ms {
         Some(end_ms) => format!("{} ms", end_ms - store.now.wall_ms()),
@@ -659,7 +644,7 @@ fn lines(store: &Store) -> Vec<String> {
     lines
 }
 
-/// A key's DUMP and its end.
+/// Returns a key's DUMP and its end.
 fn state(live: Live, key: &[u8]) -> Left {
     let (value, end_ms) = live.value(key)?;
     Some((rdb::dump(value, crate::version::Version::V7_4, false), end_ms))

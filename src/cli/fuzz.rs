@@ -230,7 +230,8 @@ fn run(cli: &Cli) -> Result<bool, String> {
     if let Some(word) = &cli.replay {
         return replay(&kit, cli, word, rules, &wanted);
     }
-    let mut real = cli.against.as_deref().map(Real::connect).transpose()?;
+    let mut real =
+        cli.against.as_deref().map(Real::connect).transpose().map_err(|error| error.to_string())?;
     let reports = fuzz::run(&kit, &options).map_err(|error| error.to_string())?;
     match cli.format {
         Format::Text => {
@@ -259,7 +260,7 @@ fn run(cli: &Cli) -> Result<bool, String> {
 
 /// What a real server makes of a run.
 fn compared(real: &mut Real, lines: &[Line]) -> Result<String, String> {
-    Ok(match real.compare(lines)? {
+    Ok(match real.compare(lines).map_err(|error| error.to_string())? {
         None => "the real server: the same replies".to_owned(),
         Some(difference) => format!("the real server: differs at {difference}"),
     })
@@ -292,7 +293,7 @@ fn replay(kit: &ScriptSet, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted)
     let broken = runner.run(&steps, rules, wanted, Some(&mut lines));
     say!("{}", report::table(&lines));
     if let Some(address) = &cli.against {
-        say!("  {}\n", compared(&mut Real::connect(address)?, &lines)?);
+        say!("  {}\n", compared(&mut Real::connect(address).map_err(|error| error.to_string())?, &lines)?);
     }
     if let Some((_, Violation { invariant, operation, text })) = &broken {
         say!(

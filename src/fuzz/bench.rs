@@ -1,4 +1,4 @@
-//! The server that schedules run on: one node in this process with a clock that moves when told.
+//! The servers that schedules run on: nodes in this process, with a clock that only the schedule moves.
 
 use super::branches::{self, Branch};
 use crate::locks::model::{Args, Message, Reply};
@@ -142,7 +142,7 @@ impl Bench {
         View::of_node(&self.world, self.node, self.world.0.clock().now())
     }
 
-    /// Whom the next request goes to.
+    /// Sends the next requests to this node.
     pub fn speak_to(&mut self, node: usize) {
         self.node = node;
     }
@@ -157,7 +157,7 @@ impl Bench {
         self.node = 0;
     }
 
-    /// The clock of the node jumps.
+    /// Moves the wall clock of the node.
     pub fn jump(&mut self, ms: i64) {
         if ms != 0 {
             let (ms, node) = (ms.to_string(), self.node.to_string());
@@ -165,12 +165,12 @@ impl Bench {
         }
     }
 
-    /// Scripts that did not run in one go, but were interrupted for being long.
+    /// Returns how many scripts did not run in one go, but were interrupted for being long.
     pub fn interrupted(&self) -> u64 {
         self.interrupted
     }
 
-    /// Nothing was sent, and nothing came.
+    /// Forgets the last reply and messages: nothing was sent.
     pub fn keep_silent(&mut self) {
         self.reply.clear();
         self.messages.clear();
@@ -190,7 +190,7 @@ impl Bench {
         Reply::parse(&self.reply)
     }
 
-    /// Whether it is noted from here on which branches scripts take.
+    /// Turns on or off that the branches which scripts take are noted.
     pub fn watch_branches(&mut self, on: bool) {
         if self.watches_branches != on {
             self.watches_branches = on;
@@ -198,7 +198,7 @@ impl Bench {
         }
     }
 
-    /// The branches that a script took when it ran last, if they were noted.
+    /// Iterates over the branches that a script took when it ran last, if they were noted.
     pub fn branches_taken<'a>(&self, script: &'a Loaded) -> impl Iterator<Item = usize> + use<'a, '_> {
         let node = &self.world.0.nodes()[self.node];
         let branches = script.branches.iter().filter(|_| self.watches_branches).enumerate();
@@ -224,12 +224,12 @@ impl Bench {
         }
     }
 
-    /// Begins to note what is sent and answered.
+    /// Starts to note what is sent and answered.
     pub fn record(&mut self) {
         self.record = Some(Vec::new());
     }
 
-    /// What was noted since the last call.
+    /// Returns what was noted since the last call.
     pub fn recorded(&mut self) -> Vec<Exchange> {
         self.record.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -248,7 +248,7 @@ impl Bench {
         parse_messages(&self.pushed, &mut self.messages);
     }
 
-    /// A script did not come to its end in one go.
+    /// Lets a script that did not end in one go run on, and kills it if it does not end.
     fn go_on(&mut self) {
         self.interrupted += 1;
         let mut slices = 0;

@@ -19,7 +19,7 @@ pub struct Difference {
     pub new: Vec<Line>,
 }
 
-/// Looks for a difference at every object that both releases have.
+/// Searches for a difference at every object that both releases have.
 pub fn compare(old: &ScriptSet, new: &ScriptSet, options: &Options) -> Vec<Difference> {
     let names = old.models().into_iter().map(|(name, _)| name);
     let chosen = names
@@ -60,7 +60,7 @@ fn compare_object(
     Some(Difference { object, steps, old, new })
 }
 
-/// Both runs up to the line that differs.
+/// Returns both runs up to the line that differs.
 fn first_difference(
     old: &mut Runner,
     new: &mut Runner,

@@ -1,19 +1,19 @@
 //! Fuzzing of lock scripts: random schedules against the scripts of a release, with a model of the lock in lock-step.
 //!
 //! A schedule says who does what and when; the clock stands still in between. After each script the model compares what the server
-//! answered, published and stored with what the lock promises. The first broken promise ends the run, and the schedule is shrunk until
-//! no step can go.
+//! answered, published and stored with the invariants of the lock. The first violation ends the run, and the schedule is shrunk until
+//! no step can be left out.
 //!
 //! | file | concept |
 //! |---|---|
-//! | `schedule` | steps, their words, random ones |
+//! | `schedule` | steps, random schedules, and the token that repeats one |
 //! | `bench` | the server |
-//! | `branches` | the branches of a script, and a copy of it that tells which were taken |
+//! | `branches` | the branches of a script, and a copy of it that marks those that it takes |
 //! | `runner` | one schedule, step by step |
 //! | `shrink` | the shortest schedule |
 //! | `compare` | two releases on the same schedules |
 //! | `real` | the same schedule on a real server |
-//! | `report` | what people and programs read |
+//! | `report` | reports for people and programs |
 //!
 //! The models live in [`crate::locks`]. Only this module drives a world.
 
@@ -40,7 +40,7 @@ use crate::version::Version;
 use runner::{Coverage, Line, Runner};
 use schedule::{COMMON, Common, Step};
 
-/// What to try.
+/// What a search tries.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Objects by name; empty: all that the release has.
@@ -83,7 +83,7 @@ impl Default for Options {
     }
 }
 
-/// A broken promise with the shortest schedule that shows it.
+/// A violation with the shortest schedule that shows it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub object: &'static str,
@@ -187,7 +187,7 @@ fn run_object(scripts: &ScriptSet, object: &'static str, options: &Options) -> O
     all
 }
 
-/// A server with the scripts of a release, for one object.
+/// Returns a runner for one object of a release, or `None` if the release does not have it.
 pub fn runner_for(scripts: &ScriptSet, object: &str) -> Option<Runner> {
     let (_, model) = scripts.models().into_iter().find(|(name, _)| *name == object)?;
     Some(Runner::new(scripts, model, Version::V7_4))
@@ -263,7 +263,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// All schedules up to a length; owners come in their order, because they are alike.
+    /// Tries all schedules up to a length; owners come in their order, because they are alike.
     fn all(&mut self, depth: usize) {
         let alphabet = self.alphabet();
         let (shard, shards) = self.options.shard;
@@ -290,7 +290,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Every operation for every owner with two choices, and time to just after and just before the next instant.
+    /// Returns every operation for every owner with two choices, and the steps of time to just after and just before the next instant.
     fn alphabet(&self) -> Vec<Step> {
         let mut alphabet =
             vec![Step { action: 0, owner: 0, choice: 0 }, Step { action: 0, owner: 0, choice: 2 }];
@@ -362,7 +362,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether owners come in the order A, B, C: they are alike.
+/// Returns whether owners come in the order A, B, C: they are alike.
 fn in_order(steps: &[Step]) -> bool {
     let mut next = 0;
     steps.iter().filter(|step| step.common() != Some(Common::Advance)).all(|step| {

@@ -61,7 +61,7 @@ pub struct Line {
     pub exchanges: Vec<Exchange>,
 }
 
-/// How many nodes a run has spoken to.
+/// Returns how many nodes a run has spoken to.
 pub fn nodes(lines: &[Line]) -> usize {
     let exchanges = lines.iter().flat_map(|line| &line.exchanges);
     exchanges.map(|exchange| exchange.node + 1).max().unwrap_or(1)
@@ -161,7 +161,7 @@ impl Runner {
         self.model.operations()
     }
 
-    /// What is known of an operation besides how it went.
+    /// Returns what is known of an operation besides how it went.
     pub fn describe(&self, operation: usize) -> OperationReport {
         let script = self.scripts[operation].as_ref();
         let branches = script.map(|script| &script.loaded.branches[..]).unwrap_or_default();
@@ -173,18 +173,18 @@ impl Runner {
         }
     }
 
-    /// Whether it is counted in the schedules to come which branches scripts take. They run slower then.
+    /// Turns on or off that the branches which scripts take are counted. Scripts run slower with it.
     pub fn watch_branches(&mut self, on: bool) {
         self.bench.watch_branches(on);
     }
 
-    /// Whether the release has what an operation needs.
+    /// Returns whether the release has what an operation needs.
     pub fn can(&self, operation: usize) -> bool {
         self.scripts[operation].is_some()
             || !matches!(self.model.operations()[operation].sends, Sends::Script(_) | Sends::Either(..))
     }
 
-    /// Runs a schedule on an empty server, and gives the first violation that is wanted with the index of its step.
+    /// Runs a schedule on an empty server. Returns the first violation that is looked for, with the index of its step.
     pub fn run(
         &mut self,
         steps: &[Step],
@@ -348,7 +348,7 @@ impl Runner {
         judge(&mut *self.model, Observation { call, out, view: self.bench.view() }, verdict);
     }
 
-    /// In a cluster a script may use keys of one slot only.
+    /// Expects that all keys have one slot: in a cluster a script may not use others.
     fn check_slots(&self, verdict: &mut Verdict) {
         let slot = hash_tag(self.model.names().lock.as_bytes());
         let astray = self.bench.view().keys().map(|(key, ..)| key).find(|key| hash_tag(key) != slot);
@@ -358,7 +358,7 @@ impl Runner {
         });
     }
 
-    /// The owner's client sends its last request again, while the server may still remember the first.
+    /// Lets the owner's client send its last request again, while the server may still remember the first.
     fn again(&mut self, owner: usize, verdict: &mut Verdict) -> Option<Event> {
         let sent = &self.sent[owner];
         if !sent.is_valid || self.bench.now_ms() >= sent.at_ms + LATCH_TTL_MS {
@@ -386,7 +386,7 @@ impl Runner {
         Some(Event::Called { call, again: true })
     }
 
-    /// A companion key is lost, or one member of it.
+    /// Deletes a companion key, or one member of it.
     fn lose(&mut self, choice: u8) -> Option<Event> {
         let keys = self.model.companions();
         let key = keys.get(choice as usize / 2 % keys.len().max(1))?;
@@ -432,7 +432,7 @@ impl Runner {
         }
     }
 
-    /// How far time goes: often to just before, at or after the next instant that matters.
+    /// Returns how far time goes: often to just before, at or after the next instant that matters.
     fn distance_ms(&mut self, choice: u8) -> u64 {
         let now = self.bench.now_ms();
         self.times.clear();
@@ -455,7 +455,7 @@ impl Runner {
         ms.clamp(1, 600_000) as u64
     }
 
-    /// Everything ends, somebody comes by once more, and nothing may be left.
+    /// Lets everything end, lets somebody come by once more, and expects that nothing is left.
     fn rest(&mut self, verdict: &mut Verdict) {
         self.bench.advance(REST_MS);
         for operation in self.model.closing() {
@@ -526,7 +526,7 @@ fn describe(model: &dyn Model, call: &Call) -> String {
 /// The keys that remember replies to requests begin with it.
 const MEMORY: &[u8] = b"redisson_unlock_latch";
 
-/// The keyspace, a line for each key. Memories of requests are left out.
+/// Shows the keyspace, a line for each key, without the memories of requests.
 fn describe_keys(view: View) -> Vec<String> {
     let several = view.all().count() > 1;
     let mut lines = Vec::new();
@@ -542,7 +542,7 @@ fn describe_keys(view: View) -> Vec<String> {
     lines
 }
 
-/// The part of a key that its slot in a cluster comes from.
+/// Returns the part of a key that its slot in a cluster comes from.
 fn hash_tag(key: &[u8]) -> &[u8] {
     let tag = memchr::memchr(b'{', key).map(|open| &key[open + 1..]);
     match tag.and_then(|tag| Some(&tag[..memchr::memchr(b'}', tag)?])) {
@@ -551,7 +551,7 @@ fn hash_tag(key: &[u8]) -> &[u8] {
     }
 }
 
-/// The keyspace without the memories of requests, to be compared.
+/// Writes the keyspace without the memories of requests, to be compared.
 fn dump(view: View, into: &mut Vec<u8>) {
     into.clear();
     for (key, value, ttl_ms) in view.keys().filter(|(key, ..)| !key.starts_with(MEMORY)) {

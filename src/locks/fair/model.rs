@@ -35,7 +35,7 @@ const fn operations(acquire: Role, try_acquire: Role) -> [Operation; 6] {
     ]
 }
 
-/// How long waiters wait before they are taken for dead.
+/// The times after which waiters count as dead.
 const WAITS_MS: [i64; 2] = [5_000, 300_000];
 
 /// One lease for all, so that deadlines can be bounded.
@@ -50,12 +50,12 @@ struct State {
     queue: SmallVec<[usize; 8]>,
     deadlines_ms: [Option<i64>; OWNERS],
     members: usize,
-    /// Waiters have keys in place of deadlines: who has none is dead.
+    /// Waiters have keys instead of deadlines: a waiter without a key is dead.
     by_key: bool,
 }
 
 impl State {
-    /// The queue without the dead at its head.
+    /// Returns the queue without the dead waiters at its head.
     fn living(&self, now_ms: i64) -> &[usize] {
         let is_dead = |owner: &usize| {
             let deadline = self.deadlines_ms.get(*owner).copied().flatten();
@@ -74,7 +74,7 @@ pub struct Fair {
     before: State,
     /// When the lease that an owner was granted ends.
     until_ms: [i64; OWNERS],
-    /// How long an owner waits; 0: it does not.
+    /// How long an owner waits; 0: it does not wait.
     waits_ms: [i64; OWNERS],
     /// How long an owner's last request said that it waits.
     asked_wait_ms: [i64; OWNERS],
@@ -131,7 +131,7 @@ impl Fair {
         state
     }
 
-    /// The first waiter whose deadline is later than the lease and the waits up to its own allow.
+    /// Returns the first waiter whose deadline is later than the lease and the waits before it allow, with the deadline and the bound.
     fn late(&self, state: &State, now_ms: i64) -> Option<(usize, i64, i64)> {
         // A deadline was set by one clock and is read by another, and a key lives to the end of its last millisecond.
         let mut bound = self.lease_ms + 2 * self.skew_ms + i64::from(self.by_key);
@@ -244,7 +244,7 @@ impl Fair {
         }
     }
 
-    /// The head of the queue has to be told, and nobody else.
+    /// Expects that the head of the queue is told.
     fn check_told(&self, change: &mut Change<&State>) {
         let Change { call, out, before, .. } = *change;
         let living = before.living(call.clock_ms());

@@ -26,13 +26,13 @@ const OPERATIONS: &[Operation] = &[
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Member {
     owner: Option<usize>,
-    /// By owner: when the lease ends, and how often it is held.
+    /// For each owner: when its lease ends, and how many holds it has.
     until_ms: [Option<i64>; OWNERS],
     holds: [i64; OWNERS],
 }
 
 impl Member {
-    /// Who has a lease that has not ended.
+    /// Returns the owner whose lease has not ended.
     fn holder(&self, clock_ms: i64) -> Option<usize> {
         self.owner.filter(|owner| self.until_ms[*owner].is_some_and(|end| end > clock_ms))
     }
@@ -62,7 +62,7 @@ pub struct FasterMultiLock {
     before: State,
     /// When the lease that an owner was granted for a member ends.
     until_ms: [[i64; OWNERS]; MEMBERS.len()],
-    /// What an owner's watchdog renews.
+    /// The members that an owner's watchdog renews.
     renews: [u8; OWNERS],
     /// The members that each owner asked for last.
     asked: [u8; OWNERS],

@@ -23,32 +23,32 @@ const OPERATIONS: &[Operation] = &[
 
 const NODES: usize = 3;
 
-/// How patient clients are; 0: each node is asked once.
+/// How long clients wait; 0: they ask each node once.
 const WAITS_MS: [i64; 2] = [0, 3_000];
 const LEASE_MS: i64 = 10_000;
 const JUMP_MS: i64 = 60_000;
 
-/// Nodes by their bits.
+/// A set of nodes, a bit for each.
 type Nodes = u8;
 const ALL: Nodes = (1 << NODES) - 1;
 
-/// What a client does.
+/// What a client is doing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     #[default]
     Idle,
-    /// Asks `node`, since `asks_since_ms`; may be refused by `spare` more.
+    /// Asks `node` since `asks_since_ms`; `spare` more nodes may refuse.
     Acquiring {
         node: usize,
         asks_since_ms: i64,
         spare: usize,
     },
-    /// Lets the lease begin at these nodes.
+    /// Starts the lease at these nodes.
     Extending {
         left: Nodes,
     },
     Held,
-    /// Lets go of these nodes, and of all before it begins anew or gives up.
+    /// Releases these nodes.
     Releasing {
         left: Nodes,
         then: Then,
@@ -60,7 +60,7 @@ enum Then {
     Retry,
     GiveUp,
     Done,
-    /// It was one node that did not answer; the others are still its own.
+    /// One node did not answer; the client keeps the others.
     GoOn {
         node: usize,
         spare: usize,
@@ -73,13 +73,13 @@ struct Client {
     wait_ms: i64,
     since_ms: i64,
     acquired: Nodes,
-    /// When it asked for the lease first.
+    /// When it first asked for the lease.
     extends_since_ms: Option<i64>,
-    /// Until when it believes that it has the lock.
+    /// Until when the client believes that it has the lock.
     until_ms: i64,
     /// Its holds at each node when the attempt began.
     holds: [i64; NODES],
-    /// Nodes that its attempt left alone because they did not answer.
+    /// Nodes that it did not release because they did not answer.
     missed: Nodes,
 }
 
@@ -88,7 +88,7 @@ impl Client {
         self.wait_ms > 0 && now_ms - self.since_ms >= self.wait_ms
     }
 
-    /// Redisson's lease until the lock is complete.
+    /// Returns the lease that Redisson asks for until it has all nodes that it needs.
     fn sub_lease_ms(&self) -> i64 {
         if self.wait_ms > 0 { self.wait_ms * 2 } else { LEASE_MS }
     }
@@ -106,17 +106,17 @@ pub struct MultiLock {
 }
 
 impl MultiLock {
-    /// All nodes are needed.
+    /// Makes a lock that needs all nodes.
     pub fn of_all() -> MultiLock {
         MultiLock::of(NODES)
     }
 
-    /// More than half of them are.
+    /// Makes a lock that needs more than half of the nodes.
     pub fn of_majority() -> MultiLock {
         MultiLock::of(NODES / 2 + 1)
     }
 
-    /// A lock that so many of the nodes make up.
+    /// Makes a lock that needs `quorum` nodes.
     pub fn of(quorum: usize) -> MultiLock {
         MultiLock {
             names: rlock::names::names(),
@@ -128,12 +128,12 @@ impl MultiLock {
         }
     }
 
-    /// How many nodes may refuse.
+    /// Returns how many nodes may refuse.
     fn spare(&self) -> usize {
         NODES - self.quorum
     }
 
-    /// How long a node is asked.
+    /// Returns how long a node is asked.
     fn share_ms(&self, client: &Client) -> i64 {
         match self.quorum {
             NODES => client.wait_ms,
@@ -169,7 +169,7 @@ impl MultiLock {
         }
     }
 
-    /// A node has refused.
+    /// Returns what follows when a node refuses.
     fn refused(&mut self, owner: usize, now_ms: i64, node: usize, spare: usize) -> Phase {
         let limit = self.spare();
         let client = &self.clients[owner];
@@ -183,7 +183,7 @@ impl MultiLock {
         self.went_on(owner, now_ms, node, spare - 1)
     }
 
-    /// On to the next node, or to the end.
+    /// Goes on to the next node, or to the leases.
     fn went_on(&mut self, owner: usize, now_ms: i64, node: usize, spare: usize) -> Phase {
         let client = &self.clients[owner];
         if client.patience_is_over(now_ms) {
@@ -195,7 +195,7 @@ impl MultiLock {
         }
     }
 
-    /// Lets go of nodes; at once of none.
+    /// Releases nodes; with none to release, does what follows at once.
     fn let_go(&mut self, owner: usize, now_ms: i64, left: Nodes, then: Then) -> Phase {
         if left != 0 {
             return Phase::Releasing { left, then };
@@ -273,7 +273,7 @@ impl MultiLock {
     }
 }
 
-/// The first of some nodes.
+/// Returns the first of some nodes.
 fn first(nodes: Nodes) -> usize {
     nodes.trailing_zeros() as usize
 }

@@ -60,9 +60,9 @@ impl State {
 /// The permits that a request names.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
-    /// The first of as many as the call counts.
+    /// The first one; the call says how many follow it.
     permit: u64,
-    /// All names are the same permit's.
+    /// The request names this permit again and again.
     repeats: bool,
 }
 
@@ -71,7 +71,7 @@ pub struct PermitSemaphore {
     /// The key with the permits that are held.
     timeouts: String,
     before: State,
-    /// How many permits there are by what was set and added; `None`: it was not set, or has expired.
+    /// How many permits clients have set and added; `None`: none were set, or the semaphore has expired.
     total: Option<i64>,
     /// Permits that were handed out.
     granted: Vec<u64>,
@@ -112,7 +112,7 @@ impl PermitSemaphore {
         state
     }
 
-    /// Whether the permits are as many as were set.
+    /// Returns whether there are as many permits as were set.
     fn adds_up(&self, state: &State) -> bool {
         match self.total {
             Some(total) => state.free.is_none_or(|free| free + state.held.len() as i64 == total),

@@ -30,7 +30,7 @@ const OPERATIONS: &[Operation] = &[
 
 /// The interval that limiters are set to.
 const INTERVAL: i64 = 5_000;
-/// How long limiters live that end when nobody uses them.
+/// How long an unused limiter lives, if it ends at all.
 const KEEP_ALIVE: i64 = 20_000;
 
 /// What a rate limiter is set to.
@@ -45,7 +45,7 @@ struct Limit {
     keep_alive_ms: i64,
     /// Permits that were handed out still count.
     keeps_taken: bool,
-    /// It is set only where there is one.
+    /// It replaces a limit and never adds one.
     only_existing: bool,
 }
 
@@ -56,7 +56,7 @@ struct Grant {
     permits: i64,
 }
 
-/// What a client sees.
+/// The limiter as a client sees it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     limit: Option<Limit>,
@@ -65,7 +65,7 @@ struct State {
 }
 
 impl State {
-    /// Permits that were handed out less than an interval ago.
+    /// Returns the permits that were handed out less than an interval ago.
     fn in_use(&self, clock_ms: i64) -> i64 {
         let interval_ms = self.limit.map_or(0, |limit| limit.interval_ms);
         let recent = self.taken.iter().filter(|grant| grant.at_ms > clock_ms - interval_ms);
@@ -142,7 +142,7 @@ impl RateLimiter {
         state
     }
 
-    /// Permits that clients in the caller's scope were granted less than an interval ago.
+    /// Returns the permits that clients in the owner's scope were granted less than an interval ago.
     fn granted_lately(&self, owner: usize, limit: Limit, clock_ms: i64) -> i64 {
         let clients = (0..OWNERS).filter(|client| !limit.per_client || *client == owner);
         let grants = clients.flat_map(|client| &self.granted[client]);
@@ -186,7 +186,7 @@ impl RateLimiter {
         }
     }
 
-    /// The owner gives back what it was granted last.
+    /// Notes that the owner gave back what it was granted last.
     fn returned(&mut self, owner: usize, mut permits: i64) {
         while let Some(grant) = self.granted[owner].last_mut().filter(|_| permits > 0) {
             let back = grant.permits.min(permits);

@@ -1,6 +1,6 @@
 //! The model of a read/write lock.
 
-use super::names::{ALL_HOLDS, HOLDS, HoldNames, OWNER_KEY, WRITER, old_holds};
+use super::names::{ALL_HOLDS, HOLD_DEPTH, HOLDS, HoldNames, MODE, OWNER_KEY, WRITER, old_holds};
 use super::roles;
 use crate::locks::binding::{MESSAGE, OWNER};
 use crate::locks::invariant::Invariant::*;
@@ -35,9 +35,6 @@ const OPERATIONS: &[Operation] = &[
     Operation::new("read.is_locked", Sends::ScriptOrMode(roles::READ_IS_LOCKED)),
 ];
 
-/// Holds of one reader that are looked at one by one.
-const DEPTH: usize = 4;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     Free,
@@ -52,7 +49,7 @@ struct State {
     writes: [i64; OWNERS],
     ttl_ms: i64,
     /// Time to live of the key of each hold.
-    holds_ms: [[i64; DEPTH]; OWNERS],
+    holds_ms: [[i64; HOLD_DEPTH]; OWNERS],
 }
 
 const FREE: State = State {
@@ -60,14 +57,14 @@ const FREE: State = State {
     reads: [0; OWNERS],
     writes: [0; OWNERS],
     ttl_ms: MISSING,
-    holds_ms: [[MISSING; DEPTH]; OWNERS],
+    holds_ms: [[MISSING; HOLD_DEPTH]; OWNERS],
 };
 
 impl State {
-    /// How long the longest of these read holds still runs.
+    /// Returns how long the longest of these read holds still runs.
     fn longest_hold_ms(&self, reads: [i64; OWNERS]) -> i64 {
         let holds = self.holds_ms.iter().zip(reads);
-        let left = holds.flat_map(|(holds, count)| &holds[..DEPTH.min(count.max(0) as usize)]);
+        let left = holds.flat_map(|(holds, count)| &holds[..HOLD_DEPTH.min(count.max(0) as usize)]);
         left.copied().max().unwrap_or(MISSING)
     }
 }
@@ -88,7 +85,7 @@ struct Claim {
 pub struct ReadWriteLock {
     names: Names,
     hold_names: HoldNames,
-    /// What a write unlock and a forced one tell waiters: 0 wakes one, 1 all readers.
+    /// The messages of a write unlock and a forced one: 0 wakes one waiter, 1 all readers.
     write_message: &'static str,
     write_force_message: &'static str,
     /// The key of each hold; none in releases before they had one.
@@ -123,7 +120,7 @@ impl ReadWriteLock {
             (false, true) => Some(old_holds(lock, owner)),
             (false, false) => None,
         };
-        let keys = |prefix: String| (1..=DEPTH).map(|n| format!("{prefix}:{n}")).collect();
+        let keys = |prefix: String| (1..=HOLD_DEPTH).map(|n| format!("{prefix}:{n}")).collect();
         ReadWriteLock {
             write_message: message(roles::WRITE_UNLOCK),
             write_force_message: message(roles::WRITE_FORCE_UNLOCK),
@@ -138,7 +135,7 @@ impl ReadWriteLock {
     fn state(&self, view: View) -> State {
         let Some(hash) = view.hash(self.names.lock.as_bytes()) else { return FREE };
         let mut state = FREE;
-        state.mode = match hash.get(b"mode", view.now().wall_ms()) {
+        state.mode = match hash.get(MODE, view.now().wall_ms()) {
             Some(b"write") => Mode::Write,
             _ => Mode::Read,
         };
@@ -154,12 +151,12 @@ impl ReadWriteLock {
         state
     }
 
-    /// Whether all leases that were granted fit into the life of the key.
+    /// Returns whether the key lives as long as all leases that were granted.
     fn are_kept(&self, ttl_ms: i64, now_ms: i64) -> bool {
         ttl_ms >= self.longest_ms(now_ms)
     }
 
-    /// How long the longest lease still runs.
+    /// Returns how long the longest lease still runs.
     fn longest_ms(&self, now_ms: i64) -> i64 {
         let ends =
             self.claims.iter().flat_map(|claim| claim.reads_ms.iter().copied().chain([claim.write_ms]));
@@ -270,7 +267,7 @@ impl ReadWriteLock {
             });
         }
         let hold = reads[owner] as usize;
-        if !write && !self.hold_keys.is_empty() && hold <= DEPTH {
+        if !write && !self.hold_keys.is_empty() && hold <= HOLD_DEPTH {
             let hold_ms = after.holds_ms[owner][hold - 1];
             change.expect(RW5, hold_ms == lease_ms, || {
                 format!("the key of hold {hold} lives for {hold_ms} ms instead of {lease_ms} ms")
@@ -286,7 +283,7 @@ impl ReadWriteLock {
             return self.expect_untouched(change);
         }
         if change.is_strict() && !self.hold_keys.is_empty() {
-            let mine = &before.holds_ms[owner][..DEPTH.min(before.reads[owner] as usize)];
+            let mine = &before.holds_ms[owner][..HOLD_DEPTH.min(before.reads[owner] as usize)];
             let ended = mine.iter().all(|left_ms| *left_ms == MISSING);
             change.expect(U1, !ended || out.reply == Reply::Nil, || {
                 format!("answered {} to a reader whose leases have ended", out.reply)
@@ -382,7 +379,7 @@ impl ReadWriteLock {
             format!("renewed for {lease_ms} ms, the key lives for {} ms", after.ttl_ms)
         });
         if read && !self.hold_keys.is_empty() {
-            let mine = &after.holds_ms[owner][..DEPTH.min(held as usize)];
+            let mine = &after.holds_ms[owner][..HOLD_DEPTH.min(held as usize)];
             // A hold that ended by itself is not brought back.
             let living =
                 mine.iter().zip(before.holds_ms[owner]).filter(|(_, before_ms)| *before_ms != MISSING);
@@ -428,7 +425,7 @@ impl ReadWriteLock {
         }
     }
 
-    /// Who waits and may go on now has to be told.
+    /// Expects that waiters who may go on now are told.
     fn expect_woken(&self, change: &mut Change<State>) {
         let Change { call, out, before, after, .. } = *change;
         let may = |state: State, wants: Mode| {

@@ -1,7 +1,6 @@
 //! The keys and arguments of a read/write lock.
 
-use super::roles::READ_ACQUIRE;
-use super::roles::READ_RENEW;
+use super::roles::{READ_ACQUIRE, READ_RENEW};
 use crate::locks::binding::{Arguments, Draft, LEASE_MS, Parameter};
 use crate::locks::model::{OWNER_IDS, OWNERS};
 use crate::locks::role::Role;
@@ -53,6 +52,25 @@ impl HoldNames {
             writers: OWNER_IDS.map(|owner| format!("{owner}:write")),
         }
     }
+}
+
+/// How many holds of one reader models look at one by one.
+pub const HOLD_DEPTH: usize = 4;
+
+/// The field that says whether readers or a writer hold a lock.
+pub const MODE: &[u8] = b"mode";
+
+/// Returns the beginnings that the keys of an owner's holds can have. `seen` is what came before and after an owner in a key that a
+/// client used.
+pub fn hold_prefixes(lock: &[u8], owner: &[u8], seen: Option<&(Vec<u8>, Vec<u8>)>) -> [Vec<u8>; 2] {
+    let current = match seen {
+        Some((front, back)) => [front, owner, back].concat(),
+        None if lock.contains(&b'{') => [lock, b":", owner, b":rwlock_timeout"].concat(),
+        None => [b"{", lock, b"}:", owner, b":rwlock_timeout"].concat(),
+    };
+    // Older releases put the name of the lock before the owner as it is.
+    let old = [lock, b":", owner, b":rwlock_timeout"].concat();
+    [current, old]
 }
 
 /// Returns the beginning of the keys of an owner's holds as releases up to 3.5.4 made it.
