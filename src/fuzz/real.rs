@@ -1,7 +1,7 @@
 //! The same schedule on a real server.
 //!
 //! A real server's clock cannot be moved, so time passes by taking it from the life of every key. The time that the script itself
-//! takes is not accounted for: numbers may differ by [`SLACK_MS`]. Several nodes are several databases there.
+//! takes is not accounted for: numbers may differ by `SLACK_MS`. Several nodes are several databases there.
 
 use std::fmt;
 use std::io::{Read, Write};
