@@ -7,10 +7,14 @@ mod jars;
 
 use redlatch::{Client, Sim, SimOptions};
 use redlatch_lab::trace::Replay;
+use redlatch_locks::binding::*;
 use redlatch_locks::check::Checks;
+use redlatch_locks::fair::{self, names as queue};
 use redlatch_locks::jar::JarScript;
-use redlatch_locks::locks::binding::{Binding, Slot};
-use redlatch_locks::locks::role::{Role, role};
+use redlatch_locks::permit::names as permit;
+use redlatch_locks::rlock::names::TOKEN;
+use redlatch_locks::role::role;
+use redlatch_locks::rw::names as rw;
 
 /// Clients that lock as Redisson does, with the scripts of one release.
 struct App {
@@ -55,31 +59,31 @@ impl App {
         let writes = name.contains(".write.");
         self.requests += 1;
         let now_ms = 1_700_000_000_000 + self.sim.world().clock().now().mono_ms() as i64;
-        let word = |slot: &Slot| match slot {
-            Slot::Lock => ask.lock.to_owned(),
-            Slot::Channel if matches!(role, Role::FairUnlock | Role::FairForceUnlock) => {
+        let word = |parameter: &Parameter| match *parameter {
+            LOCK => ask.lock.to_owned(),
+            CHANNEL if matches!(role, fair::roles::UNLOCK | fair::roles::FORCE_UNLOCK) => {
                 format!("redisson_lock__channel:{{{}}}", ask.lock)
             }
-            Slot::Channel => format!("channel:{{{}}}", ask.lock),
-            Slot::Latch => format!("redisson_unlock_latch:{{{}}}:{}", ask.lock, self.requests),
-            Slot::Queue => format!("redisson_lock_queue:{{{}}}", ask.lock),
-            Slot::Timeouts => format!("timeouts:{{{}}}", ask.lock),
-            Slot::Holds => format!("{{{}}}:{}:rwlock_timeout", ask.lock, ask.owner),
-            Slot::AllHolds => format!("{{{}}}", ask.lock),
-            Slot::Token => format!("token:{{{}}}", ask.lock),
-            Slot::Owner if writes => format!("{}:write", ask.owner),
-            Slot::Owner => ask.owner.to_owned(),
-            Slot::Writer => format!("{}:write", ask.owner),
-            Slot::LeaseMs => ask.lease_ms.to_string(),
-            Slot::WaitMs => "5000".to_owned(),
-            Slot::Now => now_ms.to_string(),
-            Slot::LeaseDeadline => (now_ms + ask.lease_ms).to_string(),
-            Slot::Never => "922337203685477".to_owned(),
-            Slot::Message => "0".to_owned(),
-            Slot::Publish => "publish".to_owned(),
-            Slot::LatchTtlMs => "20000".to_owned(),
-            Slot::Count => ask.count.to_string(),
-            Slot::Permit | Slot::Permits => ask.permit.to_owned(),
+            CHANNEL => format!("channel:{{{}}}", ask.lock),
+            LATCH => format!("redisson_unlock_latch:{{{}}}:{}", ask.lock, self.requests),
+            queue::QUEUE => format!("redisson_lock_queue:{{{}}}", ask.lock),
+            queue::TIMEOUTS | permit::TIMEOUTS => format!("timeouts:{{{}}}", ask.lock),
+            rw::HOLDS => format!("{{{}}}:{}:rwlock_timeout", ask.lock, ask.owner),
+            rw::ALL_HOLDS => format!("{{{}}}", ask.lock),
+            TOKEN => format!("token:{{{}}}", ask.lock),
+            OWNER if writes => format!("{}:write", ask.owner),
+            OWNER => ask.owner.to_owned(),
+            rw::WRITER => format!("{}:write", ask.owner),
+            LEASE_MS => ask.lease_ms.to_string(),
+            queue::WAIT_MS => "5000".to_owned(),
+            CLOCK_MS => now_ms.to_string(),
+            permit::LEASE_DEADLINE => (now_ms + ask.lease_ms).to_string(),
+            permit::NEVER => "922337203685477".to_owned(),
+            MESSAGE => "0".to_owned(),
+            PUBLISH => "publish".to_owned(),
+            LATCH_TTL => "20000".to_owned(),
+            COUNT => ask.count.to_string(),
+            permit::PERMIT | permit::PERMITS => ask.permit.to_owned(),
             other => panic!("{name} takes {other:?}"),
         };
         let mut words = vec!["EVAL".to_owned(), script.text.clone(), binding.keys.len().to_string()];

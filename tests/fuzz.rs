@@ -11,12 +11,12 @@ use redlatch_core::rng::Rng;
 use redlatch_core::version::Version;
 use redlatch_locks::fuzz::runner::Runner;
 use redlatch_locks::fuzz::{self, Finding, Options, schedule};
+use redlatch_locks::invariant::{Invariant, Rules};
 use redlatch_locks::jar::JarScript;
-use redlatch_locks::locks::invariant::{Invariant, Rules};
-use redlatch_locks::locks::kit::Kit;
-use redlatch_locks::locks::model::Wanted;
-use redlatch_locks::locks::multi::MultiLock;
-use redlatch_locks::locks::role::Role;
+use redlatch_locks::model::Wanted;
+use redlatch_locks::multi::model::MultiLock;
+use redlatch_locks::rlock;
+use redlatch_locks::script_set::ScriptSet;
 
 /// What is known of a bug.
 struct Bug {
@@ -121,8 +121,8 @@ const BUGS: &[Bug] = &[
     open("waiters are told a negative number", "semaphore", "Q3@add", 1, Rules::AsDocumented),
 ];
 
-fn kit(release: &str) -> Kit {
-    Kit::new(&jars::scripts(release))
+fn kit(release: &str) -> ScriptSet {
+    ScriptSet::new(&jars::scripts(release))
 }
 
 fn options(object: &str, promise: &str, rules: Rules) -> Options {
@@ -224,7 +224,7 @@ fn too_few_nodes_are_no_lock() {
 #[test]
 fn an_unlock_that_keeps_the_hold_leaves_nodes_held() {
     let mut scripts = jars::scripts("4.7.0");
-    let sound = Kit::new(&scripts).tool(Role::RlockUnlock).unwrap().text.clone();
+    let sound = ScriptSet::new(&scripts).script(rlock::roles::UNLOCK).unwrap().text.clone();
     let broken = sound.replace("redis.call('del', KEYS[1])", "redis.call('persist', KEYS[1])");
     assert_ne!(broken, sound);
     for script in scripts.iter_mut().filter(|script| script.text == sound) {
@@ -234,7 +234,7 @@ fn an_unlock_that_keeps_the_hold_leaves_nodes_held() {
         let mut options = options(object, "R2@unlock", Rules::AsDocumented);
         options.runs = Some(5_000);
         let finding = |scripts: &[JarScript]| {
-            let report = fuzz::run(&Kit::new(scripts), &options).unwrap().remove(0);
+            let report = fuzz::run(&ScriptSet::new(scripts), &options).unwrap().remove(0);
             report.findings.into_iter().next()
         };
         let found = finding(&scripts).unwrap_or_else(|| panic!("{object}"));
@@ -293,7 +293,7 @@ fn small_schedules_are_tried_without_exception() {
 #[test]
 fn locks_of_ones_own_are_tried_too() {
     let search = |description: &str, runs: u64| {
-        let kit = Kit::of_own(description).unwrap();
+        let kit = ScriptSet::of_own(description).unwrap();
         let options = Options { runs: Some(runs), ..Options::default() };
         fuzz::run(&kit, &options).unwrap().remove(0).findings
     };
@@ -303,7 +303,7 @@ fn locks_of_ones_own_are_tried_too() {
     let found: Vec<&str> = broken.iter().map(|finding| finding.violation.invariant.id()).collect();
     assert!(found.contains(&"U1") && found.contains(&"M1"), "{found:?}");
     assert!(broken.iter().all(|finding| finding.steps.len() <= 4));
-    assert!(Kit::of_own("[acquire]").is_err());
+    assert!(ScriptSet::of_own("[acquire]").is_err());
     let slow = include_str!("../docs/locks/set-nx.toml")
         .replace("script = \"", "script = \"for i = 1, 200000 do end ");
     let found: Vec<&str> = search(&slow, 3).iter().map(|finding| finding.violation.invariant.id()).collect();
@@ -332,7 +332,7 @@ args = ["owner"]
 
 #[test]
 fn branches_that_nothing_reaches_are_named() {
-    let kit = Kit::of_own(WITH_A_DEAD_BRANCH).unwrap();
+    let kit = ScriptSet::of_own(WITH_A_DEAD_BRANCH).unwrap();
     let options = Options { runs: Some(500), ..Options::default() };
     let reports = fuzz::run(&kit, &options).unwrap();
     let never = [

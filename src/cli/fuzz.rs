@@ -10,9 +10,9 @@ use clap::{Parser, ValueEnum};
 use redlatch_locks::fuzz::real::Real;
 use redlatch_locks::fuzz::runner::Line;
 use redlatch_locks::fuzz::{self, Options, compare, report};
-use redlatch_locks::locks::invariant::{Invariant, Rules};
-use redlatch_locks::locks::kit::Kit;
-use redlatch_locks::locks::model::{Violation, Wanted};
+use redlatch_locks::invariant::{Invariant, Rules};
+use redlatch_locks::model::{Violation, Wanted};
+use redlatch_locks::script_set::ScriptSet;
 
 /// Prints. Who reads may have gone before the end.
 macro_rules! say {
@@ -230,8 +230,9 @@ fn run(cli: &Cli) -> Result<bool, String> {
     if let Some(word) = &cli.replay {
         return replay(&kit, cli, word, rules, &wanted);
     }
-    let mut real = cli.against.as_deref().map(Real::connect).transpose()?;
-    let reports = fuzz::run(&kit, &options)?;
+    let mut real =
+        cli.against.as_deref().map(Real::connect).transpose().map_err(|error| error.to_string())?;
+    let reports = fuzz::run(&kit, &options).map_err(|error| error.to_string())?;
     match cli.format {
         Format::Text => {
             for report in &reports {
@@ -259,32 +260,32 @@ fn run(cli: &Cli) -> Result<bool, String> {
 
 /// What a real server makes of a run.
 fn compared(real: &mut Real, lines: &[Line]) -> Result<String, String> {
-    Ok(match real.compare(lines)? {
+    Ok(match real.compare(lines).map_err(|error| error.to_string())? {
         None => "the real server: the same replies".to_owned(),
         Some(difference) => format!("the real server: differs at {difference}"),
     })
 }
 
 /// The scripts that a file describes.
-fn own(file: &Path) -> Result<Kit, String> {
+fn own(file: &Path) -> Result<ScriptSet, String> {
     let text =
         std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    Kit::of_own(&text).map_err(|error| format!("{}: {error}", file.display()))
+    ScriptSet::of_own(&text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
 /// The lock scripts of a jar.
-pub fn kit(jar: &Path) -> Result<Kit, String> {
+pub fn kit(jar: &Path) -> Result<ScriptSet, String> {
     let bytes = std::fs::read(jar).map_err(|error| format!("cannot read {}: {error}", jar.display()))?;
     let scripts =
         redlatch_locks::jar::scripts(&bytes).map_err(|error| format!("{}: {error}", jar.display()))?;
-    let kit = Kit::new(&scripts);
-    match kit.tools().is_empty() {
+    let kit = ScriptSet::new(&scripts);
+    match kit.scripts().is_empty() {
         true => Err(format!("{} has no lock scripts that are known", jar.display())),
         false => Ok(kit),
     }
 }
 
-fn replay(kit: &Kit, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted) -> Result<bool, String> {
+fn replay(kit: &ScriptSet, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted) -> Result<bool, String> {
     let [object] = &cli.object[..] else { return Err("--replay needs one --object".to_owned()) };
     let steps = fuzz::schedule::decode(word).ok_or("not a schedule")?;
     let mut runner =
@@ -293,7 +294,7 @@ fn replay(kit: &Kit, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted) -> Re
     let broken = runner.run(&steps, rules, wanted, Some(&mut lines));
     say!("{}", report::table(&lines));
     if let Some(address) = &cli.against {
-        say!("  {}\n", compared(&mut Real::connect(address)?, &lines)?);
+        say!("  {}\n", compared(&mut Real::connect(address).map_err(|error| error.to_string())?, &lines)?);
     }
     if let Some((_, Violation { invariant, operation, text })) = &broken {
         say!(

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use redlatch_locks::jar::{self, JarScript};
-use redlatch_locks::locks::role::{Role, role};
+use redlatch_locks::role::{Role, role};
 
 /// Shows the Lua scripts in a Redisson jar and which of them are lock scripts.
 #[derive(Parser, Debug)]

@@ -7,9 +7,9 @@ use redlatch_core::wire::client::value_len;
 use redlatch_lab::sim::{Sim, SimOptions};
 use redlatch_locks::fuzz::runner_for;
 use redlatch_locks::fuzz::schedule::Step;
-use redlatch_locks::locks::invariant::Rules;
-use redlatch_locks::locks::kit::Kit;
-use redlatch_locks::locks::model::Wanted;
+use redlatch_locks::invariant::Rules;
+use redlatch_locks::model::Wanted;
+use redlatch_locks::script_set::ScriptSet;
 
 /// Words that commands can do something with.
 const WORDS: &[&str] = &[
@@ -215,7 +215,7 @@ fn check_replies(mut bytes: &[u8], argv: &[&[u8]]) {
 /// Schedules on a sound lock break no promise, and are the same twice.
 pub fn schedule(bytes: &[u8]) {
     const SOUND: &str = include_str!("../../../docs/locks/set-nx.toml");
-    let kit = Kit::of_own(SOUND).expect("the description is well-formed");
+    let kit = ScriptSet::of_own(SOUND).expect("the description is well-formed");
     let steps: Vec<Step> = bytes
         .chunks_exact(3)
         .map(|step| Step { action: step[0] % 16, owner: step[1], choice: step[2] })

@@ -1,12 +1,61 @@
-//! What lock scripts promise, and how to tell that a promise was broken.
+//! What the scripts of lock objects guarantee, and how to tell that a guarantee is broken.
 //!
-//! - [`locks`]: a model of each lock object, and what the scripts of clients are called.
-//! - [`check`]: the models on what real clients do.
-//! - [`jar`]: the scripts of a Redisson release.
-//! - [`fuzz`]: random schedules against the models.
+//! Models read a [`Store`](redlatch_core::store::Store) and know nothing of nodes, worlds or sockets; only [`fuzz`] drives a
+//! [`World`](redlatch_core::world::World).
+//!
+//! Each lock object has a folder with everything about it:
+//!
+//! | file | concept |
+//! |---|---|
+//! | `mod` | what the object does, and its entry for the catalogue |
+//! | `roles` | what its scripts do, and how they look |
+//! | `names` | its keys, channels and arguments |
+//! | `model` | its operations, and the invariants after each |
+//! | `tests` | tests of these |
+//!
+//! What they have in common:
+//!
+//! | file | concept |
+//! |---|---|
+//! | `catalogue` | the ordered list of all objects |
+//! | `role`, `text` | the role of a script, recognised by its text |
+//! | `binding` | the meaning of a script's keys and arguments |
+//! | `names`, `args` | the names that objects share, and the arguments of a request |
+//! | `script_set` | the lock scripts of one release |
+//! | `invariant`, `violation` | the invariants, each with an id, and how one fails |
+//! | `model`, `operation`, `reply` | what all models have in common |
+//! | `view`, `show` | the keyspace as models read it, and as people do |
+//!
+//! Built on the models: [`check`] applies them to what real clients do, [`fuzz`] runs random schedules against them, and
+//! [`jar`] reads the scripts of a Redisson release.
 
+pub mod args;
+pub mod binding;
+pub mod catalogue;
 pub mod check;
+pub mod fair;
+pub mod faster;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
+pub mod invariant;
 pub mod jar;
-pub mod locks;
+pub mod latch;
+pub mod model;
+pub mod multi;
+pub mod names;
+pub mod operation;
+pub mod own;
+pub mod permit;
+pub mod rate;
+pub mod reply;
+pub mod rlock;
+pub mod role;
+pub mod rw;
+pub mod script_set;
+pub mod semaphore;
+pub mod show;
+#[cfg(test)]
+mod testing;
+pub mod text;
+pub mod view;
+pub mod violation;

@@ -6,7 +6,7 @@ use redlatch_core::commands::command::key_positions;
 use redlatch_core::commands::table;
 use redlatch_core::node::scripts::Sha;
 use redlatch_core::version::Version;
-use redlatch_locks::locks::role::Role;
+use redlatch_locks::role::Role;
 
 /// Sums over all runs of one script.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

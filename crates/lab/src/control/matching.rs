@@ -5,7 +5,7 @@ use redlatch_core::commands::table;
 use redlatch_core::glob;
 use redlatch_core::version::Version;
 use redlatch_core::world::ConnId;
-use redlatch_locks::locks::role::{Recognised, Role};
+use redlatch_locks::role::{Recognised, Role};
 
 /// What is looked at: a request that came, or a message on its way to a subscriber.
 #[derive(Clone, Copy, Debug)]
@@ -206,7 +206,7 @@ fn parse_clause(name: &str, words: &mut Words, nodes: usize) -> Result<Clause, S
         "SCRIPT" => {
             let word = words.word("the role of a script")?;
             let role = word.to_ascii_lowercase();
-            if !Role::ALL.iter().any(|known| glob::matches(&role, known.name().as_bytes(), false)) {
+            if !Role::all().any(|known| glob::matches(&role, known.name().as_bytes(), false)) {
                 return Err(unknown(format!(
                     "no script has the role {}: this could never match",
                     quoted(word)

@@ -21,7 +21,7 @@ use redlatch_core::version::Version;
 use redlatch_core::wire::Reply;
 use redlatch_core::world::ConnId;
 use redlatch_locks::check::{self, Checker};
-use redlatch_locks::locks::role::{Recognised, recognise};
+use redlatch_locks::role::{Recognised, recognise};
 
 /// What a world and its nodes share of the control plane.
 pub struct Staging {

@@ -8,7 +8,7 @@ use crate::control::commands::is_sim_command;
 use crate::control::matching::{Request, Script, is_eval};
 use crate::control::staging::summary;
 use redlatch_core::script::sha1_hex;
-use redlatch_locks::locks::role::{Recognised, recognise};
+use redlatch_locks::role::{Recognised, recognise};
 
 /// One thing that happened, on the lane of a client.
 #[derive(Clone, Debug, PartialEq, Eq)]

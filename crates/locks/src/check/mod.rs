@@ -1,16 +1,16 @@
-//! Promises of locks, checked on what clients really do.
+//! Invariants of locks, checked on what clients really do.
 //!
 //! While checks are on, each script that is known to be a lock's is judged by the same models that judge schedules of the fuzzer
-//! ([`crate::locks`]): keys before, keys after, reply and messages are compared with what the operation promises.
+//! ([`crate::locks`]): keys before, keys after, reply and messages are compared with what the operation guarantees.
 //!
 //! | file | concept |
 //! |---|---|
-//! | `reading` | what a script is asked for, read out of its arguments |
-//! | `shadow` | one lock of real clients, in the words of its model |
+//! | `reading` | the arguments of a script by their meaning |
+//! | `shadow` | one lock of real clients, translated for its model |
 //!
 //! A model knows one lock and three owners. Here there are many of both, keys change without scripts, and locks were there before
 //! anybody looked. So each lock has a shadow, which translates; a state that no script has left behind is taken as it is, and what was
-//! promised before counts no more. What cannot be judged is counted with the reason, and never reported as broken.
+//! granted before no longer counts. What cannot be judged is counted with the reason, and never reported as broken.
 
 mod reading;
 mod shadow;
@@ -20,12 +20,11 @@ use std::collections::BTreeMap;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use crate::jar::JarScript;
-use crate::locks::binding::Binding;
-use crate::locks::invariant::Rules;
-use crate::locks::kit::{Kit, Tool};
-use crate::locks::model::{Message, Reply, Violation, Wanted, is_failure};
-use crate::locks::role::Role;
+use crate::binding::Binding;
+use crate::invariant::Rules;
+use crate::model::{Message, Reply, Violation, Wanted, is_failure};
+use crate::role::Role;
+use crate::script_set::{LockScript, ScriptSet};
 use reading::{Reading, parts};
 use redlatch_core::script::sha1_hex;
 use redlatch_core::store::{Limits, Store};
@@ -37,24 +36,24 @@ type Sha = [u8; 40];
 /// What is looked for.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checks {
-    /// The words that said so.
+    /// The arguments of `SIM.CHECK ON`.
     pub words: Vec<String>,
     /// Objects by name (`rlock`, `rw`); empty: all.
     pub objects: Vec<String>,
     pub wanted: Wanted,
     pub rules: Rules,
-    /// Locks of one's own, as `redlatch fuzz --scripts` takes them.
-    pub own: Vec<Tool>,
+    /// The scripts of locks that a file describes, as `redlatch fuzz --scripts` takes them.
+    pub own: Vec<LockScript>,
 }
 
 impl Checks {
-    /// Whether there is an object of this name.
+    /// Returns whether there is an object of this name.
     pub fn is_object(name: &str) -> bool {
-        Role::ALL.iter().any(|role| role.name().split('.').next() == Some(name))
+        Role::all().any(|role| role.name().split('.').next() == Some(name))
     }
 }
 
-/// A promise that was broken.
+/// A violation, and what happened around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The number of the event in which the script ended.
@@ -64,9 +63,9 @@ pub struct Finding {
     pub object: &'static str,
     pub violation: Violation,
     pub key: Vec<u8>,
-    /// Who sent the script; empty if it does not say.
+    /// The owner in whose name the script ran; empty if the script does not say.
     pub owner: Vec<u8>,
-    /// Who stands behind the letters in the texts.
+    /// The owners that the letters in the texts mean.
     pub owners: Vec<(char, Vec<u8>)>,
     pub reply: String,
     pub messages: Vec<String>,
@@ -76,13 +75,13 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The promise with the operation that broke it: `A1@read.unlock`.
+    /// Returns the invariant with the operation that violated it: `A1@read.unlock`.
     pub fn promise(&self) -> String {
         format!("{}@{}", self.violation.invariant.id(), self.violation.operation)
     }
 }
 
-/// How much was judged.
+/// Counts of what was judged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Operations on locks.
@@ -101,31 +100,30 @@ pub struct Start<'a> {
     pub db: usize,
     /// The number of the connection.
     pub client: u64,
-    /// A rule makes it fail.
+    /// A rule of the control plane makes it fail.
     pub is_sabotaged: bool,
 }
 
 /// A lock script whose arguments are understood, or why they are not.
 type Known = Result<(Role, Binding), String>;
 
-/// How many findings are kept.
+/// The number of violations that are kept.
 pub const MAX_FINDINGS: usize = 1_000;
 
-/// How many locks are remembered.
+/// The number of locks that are remembered.
 const MAX_LOCKS: usize = 10_000;
 
 /// The checks of one node.
 pub struct Checker {
     checks: Checks,
     scripts: HashMap<Sha, Known, FixedState>,
-    /// The texts of lock scripts that were seen, the latest first, and what they make up.
-    seen: Vec<JarScript>,
-    kit: Kit,
+    /// The lock scripts that were seen last, for each role.
+    seen: ScriptSet,
     /// By database and name.
     locks: BTreeMap<(usize, Vec<u8>), Shadow>,
     /// The names of locks by their companion keys.
     companions: BTreeMap<(usize, Vec<u8>), Vec<u8>>,
-    /// The locks that the present script concerns, and what it does to them.
+    /// The locks that the running script uses, and what it does to them.
     present: Vec<(Shadow, Turn)>,
     messages: Vec<Message>,
     scratch: Store,
@@ -137,8 +135,7 @@ impl Checker {
     pub fn new(checks: Checks, limits: Limits) -> Checker {
         let mut checker = Checker {
             scripts: HashMap::default(),
-            seen: Vec::new(),
-            kit: Kit::default(),
+            seen: ScriptSet::default(),
             locks: BTreeMap::new(),
             companions: BTreeMap::new(),
             present: Vec::new(),
@@ -148,15 +145,15 @@ impl Checker {
             tally: Tally::default(),
             checks,
         };
-        for tool in &checker.checks.own {
-            let known = Ok((tool.role, tool.binding.clone()));
-            checker.scripts.insert(sha1_hex(tool.text.as_bytes()), known);
+        for script in &checker.checks.own {
+            let known = Ok((script.role, script.binding.clone()));
+            checker.scripts.insert(sha1_hex(script.text.as_bytes()), known);
+            checker.seen.put(script.clone());
         }
-        checker.gather();
         checker
     }
 
-    /// A script begins.
+    /// Notes the state of the locks that a script is about to use.
     pub fn begin(&mut self, start: &Start, store: &Store) {
         self.messages.clear();
         self.present.clear();
@@ -196,7 +193,7 @@ impl Checker {
         self.make_room(store);
         let place = (start.db, name);
         let mut lock = self.locks.remove(&place).unwrap_or_else(|| Shadow::new(start.db, place.1.clone()));
-        let begun = lock.begin(start, reading, &self.kit, store, &mut self.scratch);
+        let begun = lock.begin(start, reading, &self.seen, store, &mut self.scratch);
         match begun {
             Ok(turn) => self.present.push((lock, turn)),
             Err(why) => {
@@ -207,14 +204,14 @@ impl Checker {
         Ok(())
     }
 
-    /// A message was published.
+    /// Notes a message that the running script published.
     pub fn published(&mut self, channel: &[u8], payload: &[u8]) {
         if !self.present.is_empty() {
             self.messages.push(Message { channel: channel.to_vec(), payload: payload.to_vec() });
         }
     }
 
-    /// The script that began last has ended with this reply.
+    /// Judges the script that began last, which has ended with this reply.
     pub fn finish(&mut self, reply: &[u8], event: u64, node: usize, store: &Store) {
         let is_foreign = is_foreign(Reply::parse(reply));
         for (mut lock, turn) in std::mem::take(&mut self.present) {
@@ -230,7 +227,7 @@ impl Checker {
         }
     }
 
-    /// What was found since the last call.
+    /// Returns the violations since the last call.
     pub fn take_findings(&mut self) -> Vec<Finding> {
         std::mem::take(&mut self.findings)
     }
@@ -239,7 +236,7 @@ impl Checker {
         *self.tally.unjudged.entry(why).or_default() += 1;
     }
 
-    /// What a script is, if it is a lock's.
+    /// Returns what a script is, if it is a lock's.
     fn know(&mut self, start: &Start) -> Option<Known> {
         if let Some(known) = self.scripts.get(&start.sha) {
             return Some(known.clone());
@@ -254,26 +251,22 @@ impl Checker {
             Err(why) => Err(format!("{}: {why}", role.name())),
         };
         self.scripts.insert(start.sha, known.clone());
-        let class = |class: &str| JarScript {
-            class: class.to_owned(),
-            method: role.name().to_owned(),
-            index: 0,
-            text: String::from_utf8_lossy(text).into_owned(),
-            uses: Vec::new(),
-        };
-        // Objects whose scripts have texts in common are told apart by what else is done to them.
-        let classes = ["", "RedissonSpinLock", "RedissonPermitExpirableSemaphore"].map(class);
-        self.seen.splice(..0, classes);
-        self.gather();
+        // What else is done to the lock tells which of the objects that share the text it is.
+        for role in role.readings() {
+            if let Ok(binding) = Binding::of(role, text) {
+                self.seen.put(LockScript {
+                    role,
+                    name: role.name().to_owned(),
+                    text: String::from_utf8_lossy(text).into_owned(),
+                    binding,
+                    uses: Vec::new(),
+                });
+            }
+        }
         Some(known)
     }
 
-    fn gather(&mut self) {
-        self.kit = Kit::new(&self.seen);
-        self.checks.own.iter().for_each(|tool| self.kit.add(tool.clone()));
-    }
-
-    /// Locks that are free and promised to nobody are forgotten when there are too many.
+    /// Forgets locks that are free and granted to nobody when there are too many.
     fn make_room(&mut self, store: &Store) {
         if self.locks.len() < MAX_LOCKS {
             return;
@@ -286,7 +279,7 @@ impl Checker {
     }
 }
 
-/// Whether an error is not the script's own doing: no memory, a replica, a key of another kind.
+/// Returns whether the server caused an error, and not the script: no memory, a replica, a key of another kind.
 fn is_foreign(reply: Reply) -> bool {
     matches!(reply, Reply::Error(text)
         if is_failure(reply) && (!text.starts_with(b"ERR ") || memchr::memmem::find(text, b"killed by user").is_some()))

@@ -1,37 +1,40 @@
-//! What a lock script is asked for: its arguments by their meaning.
+//! The arguments of a lock script by their meaning.
 
-use crate::locks::binding::{Binding, Slot};
-use crate::locks::model::Call;
-use crate::locks::role::Role;
+use crate::binding::*;
+use crate::catalogue::home;
+use crate::model::Call;
+use crate::role::Role;
+use crate::{rlock, rw};
 use redlatch_core::num::parse_i64;
 
 /// The arguments that concern one lock.
 #[derive(Debug)]
 pub struct Reading {
     pub role: Role,
-    /// Which of the locks that the script is called for it is.
+    /// The index of this lock among those that the script is called for.
     pub index: usize,
-    /// Keys and channels, with what they are.
-    pub keys: Vec<(Slot, Vec<u8>)>,
-    /// Who calls, without what marks a writer.
+    /// Keys and channels with their meaning.
+    pub keys: Vec<(Parameter, Vec<u8>)>,
+    /// The owner, without the mark of a writer.
     pub owner: Option<Vec<u8>>,
-    /// The owner is one that writes.
+    /// The owner acts as a writer.
     pub is_writer: bool,
-    pub permits: Vec<Vec<u8>>,
-    /// The request carries a key of its own.
+    /// The arguments that only the object's model understands; ids of permits one by one.
+    pub own: Vec<(Parameter, Vec<u8>)>,
+    /// The key that remembers this request.
     pub latch: Option<Vec<u8>>,
     pub latch_ttl_ms: Option<i64>,
-    /// The numbers. Owner, operation and permit are not known here.
+    /// The numbers. Owner and operation are not known here.
     pub call: Call,
 }
 
-/// What a writer's name ends with.
+/// The mark of a writer: the end of its name.
 pub const WRITER: &[u8] = b":write";
 
 type Part<'a> = (Vec<&'a [u8]>, Vec<&'a [u8]>);
 
-/// The arguments for each lock that a script is called for: renewals may be for several at once. `None`: it cannot be told apart what is
-/// whose.
+/// Splits the arguments by the locks that a script is called for: renewals may be for several at once. Returns `None` if nothing tells
+/// which argument belongs to which lock.
 pub fn parts<'a>(
     role: Role,
     binding: &Binding,
@@ -39,8 +42,8 @@ pub fn parts<'a>(
     argv: &[&'a [u8]],
 ) -> Option<Vec<Part<'a>>> {
     let count = keys.len() / binding.keys.len().max(1);
-    let renews = matches!(role, Role::RlockRenew | Role::ReadRenew);
-    let has_owners = binding.args.contains(&Slot::Owners);
+    let renews = matches!(role, rlock::roles::RENEW | rw::roles::READ_RENEW);
+    let has_owners = binding.args.contains(&OWNER_COUNT);
     if !renews || count < 2 && !has_owners {
         return Some(vec![(keys.to_vec(), argv.to_vec())]);
     }
@@ -62,7 +65,7 @@ pub fn parts<'a>(
 }
 
 impl Reading {
-    /// Reads the arguments for one lock. `None`: they are not what the script takes.
+    /// Reads the arguments for one lock. Returns `None` if they are not what the script takes.
     pub fn of(
         (role, binding): (Role, &Binding),
         index: usize,
@@ -72,10 +75,10 @@ impl Reading {
         let mut reading = Reading {
             role,
             index,
-            keys: binding.keys.iter().zip(keys).map(|(slot, key)| (*slot, key.to_vec())).collect(),
+            keys: binding.keys.iter().zip(keys).map(|(parameter, key)| (*parameter, key.to_vec())).collect(),
             owner: None,
             is_writer: false,
-            permits: Vec::new(),
+            own: Vec::new(),
             latch: None,
             latch_ttl_ms: None,
             call: Call { count: 1, now_ms, ..Call::default() },
@@ -84,61 +87,54 @@ impl Reading {
             return None;
         }
         // Deadlines are told by the client's clock, which has to be known first.
-        if let Some(at) = binding.args.iter().position(|slot| *slot == Slot::Now) {
+        if let Some(at) = binding.args.iter().position(|parameter| *parameter == CLOCK_MS) {
             reading.call.skew_ms = parse_i64(argv.get(at)?)? - now_ms;
         }
-        let clock_ms = now_ms + reading.call.skew_ms;
-        for (at, slot) in binding.args.iter().enumerate() {
-            if *slot == Slot::Permits {
-                reading.permits = argv.get(at..)?.iter().map(|permit| permit.to_vec()).collect();
-                reading.call.count = reading.permits.len() as i64;
-                break;
+        let is_own =
+            |parameter| home(role).is_some_and(|object| object.arguments.readable.contains(&parameter));
+        for (at, parameter) in binding.args.iter().enumerate() {
+            let words = if parameter.takes_rest() { argv.get(at..)? } else { argv.get(at..=at)? };
+            if is_own(*parameter) {
+                reading.own.extend(words.iter().map(|word| (*parameter, word.to_vec())));
+            } else {
+                reading.argument(*parameter, words[0])?;
             }
-            reading.argument(*slot, argv.get(at)?, clock_ms)?;
+            if parameter.takes_rest() {
+                reading.call.count = words.len() as i64;
+            }
         }
         reading.latch =
-            reading.keys.iter().find(|(slot, _)| *slot == Slot::Latch).map(|(_, key)| key.clone());
+            reading.keys.iter().find(|(parameter, _)| *parameter == LATCH).map(|(_, key)| key.clone());
         Some(reading)
     }
 
-    fn argument(&mut self, slot: Slot, word: &[u8], clock_ms: i64) -> Option<()> {
+    /// Reads an argument that objects have in common.
+    fn argument(&mut self, parameter: Parameter, word: &[u8]) -> Option<()> {
         let call = &mut self.call;
-        match slot {
-            Slot::Owner => {
+        match parameter {
+            OWNER => {
                 self.is_writer = word.ends_with(WRITER);
                 self.owner = Some(word.strip_suffix(WRITER).unwrap_or(word).to_vec());
             }
-            Slot::LeaseMs => call.lease_ms = parse_i64(word)?,
-            Slot::WaitMs => call.wait_ms = parse_i64(word)?,
-            Slot::WaitDeadline => call.wait_ms = parse_i64(word)? - clock_ms,
-            Slot::LeaseDeadline => call.lease_ms = parse_i64(word)? - clock_ms,
-            Slot::Count => call.count = parse_i64(word)?,
-            Slot::Permit => self.permits = vec![word.to_vec()],
-            Slot::LatchTtlMs => self.latch_ttl_ms = Some(parse_i64(word)?),
+            LEASE_MS => call.lease_ms = parse_i64(word)?,
+            COUNT => call.count = parse_i64(word)?,
+            LATCH_TTL => self.latch_ttl_ms = Some(parse_i64(word)?),
             // Words that say nothing about this call.
-            Slot::Now
-            | Slot::Writer
-            | Slot::Never
-            | Slot::Message
-            | Slot::Publish
-            | Slot::Owners
-            | Slot::Word => {}
+            CLOCK_MS | MESSAGE | PUBLISH | OWNER_COUNT | REFUSAL => {}
             _ => return None,
         }
         Some(())
     }
 
     pub fn lock(&self) -> Option<&[u8]> {
-        self.keys.iter().find(|(slot, _)| *slot == Slot::Lock).map(|(_, key)| &key[..])
+        self.keys.iter().find(|(parameter, _)| *parameter == LOCK).map(|(_, key)| &key[..])
     }
 
-    /// The keys that belong to the lock and hold data.
+    /// Iterates over the keys beside the lock that hold its data.
     pub fn companions(&self) -> impl Iterator<Item = &[u8]> {
-        self.keys.iter().filter(|(slot, _)| holds_data(*slot) && *slot != Slot::Lock).map(|(_, key)| &key[..])
+        self.keys
+            .iter()
+            .filter(|(parameter, _)| parameter.holds_data() && *parameter != LOCK)
+            .map(|(_, key)| &key[..])
     }
-}
-
-/// Whether a key with this meaning holds data of the lock: not channels, beginnings of names, memories of requests.
-pub fn holds_data(slot: Slot) -> bool {
-    !matches!(slot, Slot::Channel | Slot::Latch | Slot::Holds | Slot::AllHolds)
 }

@@ -1,43 +1,38 @@
-//! One lock of real clients, in the words of its model.
+//! One lock of real clients, translated for its model.
 //!
 //! The keys of the lock are copied under the names that the model knows, with its owners in the place of the real ones. Where it cannot be
 //! told yet which object a lock is (an RLock and a spin lock are taken by the same script), all that it can be are followed.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::reading::{Reading, WRITER, holds_data};
+use super::reading::{Reading, WRITER};
 use super::{Checks, Finding, Start};
-use crate::locks::binding::Slot;
-use crate::locks::kit::Kit;
-use crate::locks::model::*;
-use crate::locks::role::Role;
-use crate::locks::show::{shorten, show_value};
-use crate::locks::view::View;
+use crate::binding::{CHANNEL, LOCK};
+use crate::catalogue::{OBJECTS, Object};
+use crate::model::*;
+use crate::permit::names::{PERMIT, PERMITS, permit_id};
+use crate::role::Role;
+use crate::rw::names::{HOLD_DEPTH, HOLDS, MODE, hold_prefixes};
+use crate::script_set::ScriptSet;
+use crate::show::{shorten, show_value};
+use crate::view::View;
+use crate::{own, permit, rlock, rw};
 use redlatch_core::script::sha1_hex;
 use redlatch_core::store::list::End;
 use redlatch_core::store::{Db, Hash, Limits, List, Now, SortedSet, Store, Value, rdb};
 
-/// Requests that can come again.
+/// The number of requests that are remembered because they can come again.
 const MAX_REQUESTS: usize = 256;
 
-/// Connections of which it is remembered for whom they spoke.
+/// The number of connections whose last owner is remembered.
 const MAX_CONNECTIONS: usize = 256;
 
-/// Permits whose ids are remembered.
+/// The number of permits whose ids are remembered.
 const MAX_PERMITS: usize = 10_000;
-
-/// The field that says whether readers or a writer hold a lock.
-const MODE: &[u8] = b"mode";
-
-/// Objects that are no hash of owners.
-const COUNTERS: [&str; 4] = ["semaphore", "permit", "latch", "own"];
-
-/// How many keys of one reader's holds models look at.
-const HOLDS: usize = 4;
 
 /// An object that the lock can be.
 struct Candidate {
-    object: &'static str,
+    object: &'static Object,
     model: Box<dyn Model>,
 }
 
@@ -46,7 +41,7 @@ struct Candidate {
 struct Seat {
     owner: Vec<u8>,
     used: u64,
-    /// Nothing in the keys is the owner's.
+    /// No key names the owner.
     is_visitor: bool,
 }
 
@@ -57,18 +52,18 @@ struct Request {
     until_ms: i64,
 }
 
-/// A key as the last script has left it: its DUMP and its end.
+/// A key as the last script left it: its DUMP and its end.
 type Left = Option<(Vec<u8>, Option<i64>)>;
 
 pub struct Shadow {
     db: usize,
     name: Vec<u8>,
     candidates: Vec<Candidate>,
-    /// The script that read locks were taken with when the models were made: it decides which keys holds have.
+    /// The script of read acquires when the models were made: it decides which keys holds have.
     read_acquire: Option<[u8; 40]>,
-    /// Keys and channels by what they are.
-    keys: Vec<(Slot, Vec<u8>)>,
-    /// What stands before and behind an owner in the keys of holds.
+    /// Keys and channels by their meaning.
+    keys: Vec<(Parameter, Vec<u8>)>,
+    /// What comes before and after an owner in the keys of holds.
     holds: Option<(Vec<u8>, Vec<u8>)>,
     /// Scripts name owners.
     has_owners: bool,
@@ -90,9 +85,9 @@ pub struct Turn {
     asked: Vec<(usize, usize)>,
     before: Vec<String>,
     latch: Option<(Vec<u8>, i64)>,
-    /// The reply when the same request came first.
+    /// The reply to the same request when it came first.
     first_reply: Option<Vec<u8>>,
-    /// The script does the same for several locks, and answers with a list; which of them this is.
+    /// The script does the same for several locks and answers with a list; the index of this lock.
     index: usize,
     is_part: bool,
 }
@@ -109,7 +104,7 @@ impl<'a> Live<'a> {
         Live { db: &store.dbs[db], now: store.now }
     }
 
-    /// The value of a key, and when it ends.
+    /// Returns the value of a key, and when it ends.
     fn value(self, key: &[u8]) -> Option<(&'a Value, Option<i64>)> {
         let entry = self.db.entry(self.db.find(key)?).filter(|entry| !entry.is_expired(self.now))?;
         Some((&entry.value, entry.expires_at_ms()))
@@ -124,7 +119,7 @@ impl Shadow {
     pub fn new(db: usize, name: Vec<u8>) -> Shadow {
         Shadow {
             db,
-            keys: vec![(Slot::Lock, name.clone())],
+            keys: vec![(LOCK, name.clone())],
             name,
             candidates: Vec::new(),
             read_acquire: None,
@@ -153,24 +148,25 @@ impl Shadow {
         self.data_keys().iter().any(|key| live.exists(key))
     }
 
-    /// A script is about to run. The error says why it cannot be judged.
+    /// Prepares for a script that is about to run. The error says why it cannot be judged.
     pub fn begin(
         &mut self,
         start: &Start,
         reading: Reading,
-        kit: &Kit,
+        scripts: &ScriptSet,
         store: &Store,
         scratch: &mut Store,
     ) -> Result<Turn, &'static str> {
         let role = reading.role;
         self.learn(role, &reading, start);
-        self.choose(role, start.sha, reading.is_writer, kit)?;
+        self.choose(role, start.sha, reading.is_writer, scripts)?;
         let live = Live::of(store, self.db);
         let asked = self.fitting(role, reading.is_writer, live);
         if asked.is_empty() {
             return Err("its key has another form");
         }
-        let is_own = asked.iter().any(|(candidate, _)| self.candidates[*candidate].object == "own");
+        let is_own =
+            asked.iter().any(|(candidate, _)| std::ptr::eq(self.candidates[*candidate].object, &own::OWN));
         let owner = match reading.owner {
             Some(owner) => owner,
             None if is_own => self.named_by(start.client).ok_or("it is not known who asks")?,
@@ -182,20 +178,24 @@ impl Shadow {
             return Err("more than three owners at once");
         }
         call.owner = self.seat_of(&owner).unwrap_or(0);
-        call.permit = self.first_permit(&reading.permits).ok_or("permits of several requests")?;
-        if call.count != 1 && role == Role::PermitAcquire {
+        if !self.are_consecutive(&reading.own) {
+            return Err("permits of several requests");
+        }
+        if call.count != 1 && role == permit::roles::ACQUIRE {
             return Err("several permits at once");
         }
         self.adopt(live);
         self.turns += 1;
         let mut before = Vec::new();
         for &(candidate, operation) in &asked {
+            call.operation = operation;
+            self.read_own(candidate, &reading.own, &mut call).ok_or("arguments out of the ordinary")?;
             self.fill(candidate, live, scratch);
             let copy = View::new(scratch, store.now);
             if before.is_empty() {
                 before = lines(scratch);
             }
-            self.candidates[candidate].model.before(&Call { operation, ..call }, copy);
+            self.candidates[candidate].model.before(&call, copy);
         }
         let now_ms = store.now.wall_ms();
         self.requests.retain(|request| request.until_ms >= now_ms);
@@ -205,7 +205,7 @@ impl Shadow {
             first_reply: first.map(|first| first.reply.clone()),
             latch: latch.map(|latch| (latch, now_ms + reading.latch_ttl_ms.unwrap_or(LATCH_TTL_MS))),
             index: reading.index,
-            is_part: matches!(role, Role::RlockRenew | Role::ReadRenew),
+            is_part: matches!(role, rlock::roles::RENEW | rw::roles::READ_RENEW),
             call,
             owner,
             asked,
@@ -213,7 +213,7 @@ impl Shadow {
         })
     }
 
-    /// The script has ended: what the models say about it.
+    /// Returns what the models say about the script, which has ended.
     pub fn finish(
         &mut self,
         turn: Turn,
@@ -235,19 +235,20 @@ impl Shadow {
             let told = self.translate_messages(index, messages);
             let Candidate { object, model } = &mut self.candidates[index];
             // Who else it could be is kept up to date, and has no say.
-            let speaks =
-                rank == 0 && (checks.objects.is_empty() || checks.objects.iter().any(|o| o == object));
-            let mut findings = Findings::new(checks.rules, if speaks { &checks.wanted } else { &nothing });
-            findings.operation = model.operations()[operation].name;
+            let speaks = rank == 0
+                && (checks.objects.is_empty() || checks.objects.iter().any(|name| name == object.name));
+            let mut verdict = Verdict::new(checks.rules, if speaks { &checks.wanted } else { &nothing });
+            verdict.operation = model.operations()[operation].name;
             let call = Call { operation, ..turn.call };
             let after = lines(scratch);
             let again = turn.first_reply.is_some();
             if let Some(first) = &turn.first_reply {
-                expect_same(&mut findings, Reply::parse(first), reply, turn.before == after);
+                expect_same(&mut verdict, Reply::parse(first), reply, turn.before == after);
             }
-            judge(&mut **model, &call, Outcome { reply, messages: &told, again }, copy, &mut findings);
-            if let Some(violation) = findings.found {
-                let object = *object;
+            let out = Outcome { reply, messages: &told, again };
+            judge(&mut **model, Observation { call: &call, out, view: copy }, &mut verdict);
+            if let Some(violation) = verdict.found {
+                let object = object.name;
                 let lock = model.names().lock.clone();
                 let show = |text: &str| text.replace(&lock, &String::from_utf8_lossy(&self.name));
                 let seats = self.seats.iter().enumerate().filter(|(_, seat)| !seat.owner.is_empty());
@@ -280,18 +281,18 @@ impl Shadow {
     // ---- who and what it is --------------------------------------------------------------------------------------
 
     fn learn(&mut self, role: Role, reading: &Reading, start: &Start) {
-        for (slot, key) in &reading.keys {
-            match self.keys.iter_mut().find(|(known, _)| known == slot) {
+        for (parameter, key) in &reading.keys {
+            match self.keys.iter_mut().find(|(known, _)| known == parameter) {
                 Some((_, known)) => known.clone_from(key),
-                None => self.keys.push((*slot, key.clone())),
+                None => self.keys.push((*parameter, key.clone())),
             }
         }
         if let Some(owner) = &reading.owner {
             self.has_owners = true;
-            if role.object() == "own" {
+            if own::OWN.roles.contains(&role) {
                 self.note_name(start.client, owner);
             }
-            let holds = reading.keys.iter().find(|(slot, _)| *slot == Slot::Holds).map(|(_, key)| key);
+            let holds = reading.keys.iter().find(|(parameter, _)| *parameter == HOLDS).map(|(_, key)| key);
             if let Some(holds) = holds
                 && let Some(at) = memchr::memmem::find(holds, owner)
             {
@@ -312,34 +313,42 @@ impl Shadow {
         self.named_by.push_back((client, owner.to_vec()));
     }
 
-    /// Keeps the objects that have this operation, or begins anew with those that have.
-    fn choose(&mut self, role: Role, sha: [u8; 40], is_writer: bool, kit: &Kit) -> Result<(), &'static str> {
-        let other_holds = role == Role::ReadAcquire && self.read_acquire != Some(sha);
+    /// Keeps the objects that have this operation, or starts over with all that have it.
+    fn choose(
+        &mut self,
+        role: Role,
+        sha: [u8; 40],
+        is_writer: bool,
+        scripts: &ScriptSet,
+    ) -> Result<(), &'static str> {
+        let other_holds = role == rw::roles::READ_ACQUIRE && self.read_acquire != Some(sha);
         let fits = |candidate: &Candidate| operation(&*candidate.model, role, is_writer).is_some();
         if !other_holds && self.candidates.iter().any(fits) {
             self.candidates.retain(fits);
             return Ok(());
         }
         // A node sees but a part of a lock that several make up.
-        let single = all_objects(kit).into_iter().filter(|(_, model)| model.nodes() == 1);
-        let all = single.map(|(object, model)| Candidate { object, model });
+        let all = OBJECTS.iter().map(|object| Candidate { object, model: (object.model)(scripts) });
+        let all = all.filter(|candidate| candidate.model.nodes() == 1);
         let new: Vec<Candidate> = all.filter(fits).collect();
         if new.is_empty() {
             return Err("no promise is known");
         }
         self.candidates = new;
-        self.read_acquire = kit.tool(Role::ReadAcquire).map(|tool| sha1_hex(tool.text.as_bytes()));
+        self.read_acquire =
+            scripts.script(rw::roles::READ_ACQUIRE).map(|script| sha1_hex(script.text.as_bytes()));
         self.left.clear();
         self.requests.clear();
         Ok(())
     }
 
-    /// The candidates whose form the lock has, with the operation that the script is to them.
+    /// Returns the candidates whose form the lock has, each with the operation that the script means to it.
     fn fitting(&self, role: Role, is_writer: bool, live: Live) -> Vec<(usize, usize)> {
         let fits = |candidate: &Candidate| match live.value(&self.name) {
-            _ if COUNTERS.contains(&candidate.object) => true,
+            _ if matches!(candidate.model.form(), Form::Permits | Form::Any) => true,
             Some((Value::Hash(hash), _)) => {
-                hash.contains(MODE, live.now.wall_ms()) == (candidate.object == "rw")
+                let has_mode = hash.contains(MODE, live.now.wall_ms());
+                has_mode == (candidate.model.form() == Form::OwnersWithMode)
             }
             // The first releases kept locks in strings.
             Some(_) => false,
@@ -357,7 +366,7 @@ impl Shadow {
         self.seats.iter().position(|seat| !owner.is_empty() && seat.owner == owner)
     }
 
-    /// Everybody who is named in the keys.
+    /// Returns all owners that the keys name.
     fn present(&self, live: Live) -> Vec<Vec<u8>> {
         let mut present: Vec<Vec<u8>> = Vec::new();
         if !self.has_owners {
@@ -369,7 +378,7 @@ impl Shadow {
                 present.push(name.to_vec());
             }
         };
-        for (_, key) in self.keys.iter().filter(|(slot, _)| holds_data(*slot)) {
+        for (_, key) in self.keys.iter().filter(|(parameter, _)| parameter.holds_data()) {
             match live.value(key) {
                 Some((Value::Hash(hash), _)) => {
                     hash.iter().filter(|field| field.name != MODE).for_each(|field| add(field.name));
@@ -382,7 +391,7 @@ impl Shadow {
         present
     }
 
-    /// Gives the caller and all who are named in the keys a place. False: there are not enough.
+    /// Gives the caller and all owners that the keys name a seat. Returns false if there are too many.
     fn seat_all(&mut self, caller: &[u8], live: Live) -> bool {
         let mut wanted = self.present(live);
         for seat in &mut self.seats {
@@ -413,20 +422,30 @@ impl Shadow {
         true
     }
 
-    /// The number of the first of these permits; the others have to follow it.
-    fn first_permit(&mut self, permits: &[Vec<u8>]) -> Option<u64> {
+    /// Numbers the permits that a request names. Returns whether they follow one another, as models know them.
+    fn are_consecutive(&mut self, own: &[(Parameter, Vec<u8>)]) -> bool {
         if self.permits.len() > MAX_PERMITS {
             self.permits.clear();
             self.left.clear();
         }
-        let mut first = None;
-        for (index, permit) in permits.iter().enumerate() {
-            let number = self.number_of(permit);
-            if number != *first.get_or_insert(number) + index as u64 {
-                return None;
+        let permits = own.iter().filter(|(parameter, _)| matches!(*parameter, PERMIT | PERMITS));
+        let numbers: Vec<u64> = permits.map(|(_, permit)| self.number_of(permit)).collect();
+        numbers.windows(2).all(|pair| pair[1] == pair[0] + 1)
+    }
+
+    /// Gives a model the arguments that only it understands.
+    fn read_own(&mut self, candidate: usize, own: &[(Parameter, Vec<u8>)], call: &mut Call) -> Option<()> {
+        for (index, (parameter, word)) in own.iter().enumerate() {
+            // Of several permits a model is told the first.
+            if parameter.takes_rest() && index > 0 && own[index - 1].0 == *parameter {
+                continue;
             }
+            let is_permit = matches!(*parameter, PERMIT | PERMITS);
+            let id = is_permit.then(|| permit_id(self.number_of(word)));
+            let word = id.as_ref().map_or(&word[..], |id| &id[..]);
+            self.candidates[candidate].model.read(*parameter, word, call)?;
         }
-        Some(first.unwrap_or(self.next_permit))
+        Some(())
     }
 
     fn number_of(&mut self, permit: &[u8]) -> u64 {
@@ -439,35 +458,30 @@ impl Shadow {
     // ---- keys ----------------------------------------------------------------------------------------------------
 
     fn data_keys(&self) -> Vec<Vec<u8>> {
-        let mut keys: Vec<Vec<u8>> =
-            self.keys.iter().filter(|(slot, _)| holds_data(*slot)).map(|(_, key)| key.clone()).collect();
-        if self.candidates.iter().any(|candidate| candidate.object == "rw") {
+        let mut keys: Vec<Vec<u8>> = self
+            .keys
+            .iter()
+            .filter(|(parameter, _)| parameter.holds_data())
+            .map(|(_, key)| key.clone())
+            .collect();
+        if self.candidates.iter().any(|candidate| candidate.model.form() == Form::OwnersWithMode) {
             let owners = self.seats.iter().filter(|seat| !seat.owner.is_empty());
             keys.extend(owners.flat_map(|seat| self.hold_keys(&seat.owner)));
         }
         keys
     }
 
-    /// The keys of an owner's holds.
+    /// Returns the keys of an owner's holds.
     fn hold_keys(&self, owner: &[u8]) -> Vec<Vec<u8>> {
-        let name = &self.name[..];
-        let (front, back) = match &self.holds {
-            Some((front, back)) => (front.clone(), back.clone()),
-            None if name.contains(&b'{') => ([name, b":"].concat(), b":rwlock_timeout".to_vec()),
-            None => ([b"{", name, b"}:"].concat(), b":rwlock_timeout".to_vec()),
-        };
-        // Older releases put the name of the lock before the owner as it is.
-        let old = [name, b":", owner, b":rwlock_timeout"].concat();
-        let prefixes = [[&front, owner, &back].concat(), old];
-        prefixes
+        hold_prefixes(&self.name, owner, self.holds.as_ref())
             .iter()
             .flat_map(|prefix| {
-                (1..=HOLDS).map(move |hold| [prefix, &b":"[..], hold.to_string().as_bytes()].concat())
+                (1..=HOLD_DEPTH).map(move |hold| [prefix, &b":"[..], hold.to_string().as_bytes()].concat())
             })
             .collect()
     }
 
-    /// A state that the last script has not left behind is taken as it is.
+    /// Makes the models forget what they know if the keys are not as the last script left them.
     fn adopt(&mut self, live: Live) {
         let now_ms = live.now.wall_ms();
         let is_as_left = self.left.iter().all(|(key, left)| {
@@ -510,25 +524,20 @@ impl Shadow {
         let limits = scratch.limits.clone();
         let mut copies: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
         {
-            let candidate = &self.candidates[index];
-            let names = candidate.model.names();
-            for (slot, key) in self.keys.iter().filter(|(slot, _)| holds_data(*slot)) {
-                copies.push((key.clone(), named(names, *slot)));
+            let model = &*self.candidates[index].model;
+            for (parameter, key) in self.keys.iter().filter(|(parameter, _)| parameter.holds_data()) {
+                copies.extend(named(model, *parameter).map(|name| (key.clone(), name)));
             }
-            if candidate.object == "rw" {
-                for (seat, Seat { owner, .. }) in
-                    self.seats.iter().enumerate().filter(|(_, seat)| !seat.owner.is_empty())
-                {
-                    let old = format!("{}:{}:rwlock_timeout", names.lock, OWNER_IDS[seat]);
-                    let prefixes = [names.holds[seat].clone(), old];
-                    let model_keys = prefixes.iter().flat_map(|prefix| {
-                        (1..=HOLDS).map(move |hold| format!("{prefix}:{hold}").into_bytes())
-                    });
-                    copies.extend(self.hold_keys(owner).into_iter().zip(model_keys));
-                }
+            let seats = self.seats.iter().enumerate().filter(|(_, seat)| !seat.owner.is_empty());
+            for (seat, Seat { owner, .. }) in seats {
+                let prefixes = model.hold_prefixes(seat);
+                let model_keys = prefixes.iter().flat_map(|prefix| {
+                    (1..=HOLD_DEPTH).map(move |hold| format!("{prefix}:{hold}").into_bytes())
+                });
+                copies.extend(self.hold_keys(owner).into_iter().zip(model_keys));
             }
         }
-        let has_permits = self.candidates[index].object == "permit";
+        let has_permits = self.candidates[index].model.form() == Form::Permits;
         for (key, name) in copies {
             let Some((value, end_ms)) = live.value(&key) else { continue };
             let value = self.translate(value, has_permits, &limits);
@@ -571,7 +580,7 @@ impl Shadow {
         }
     }
 
-    /// A text with the model's owner in the place of the real one that it begins with.
+    /// Replaces the owner at the beginning of a text by the model's.
     fn model_owner(&self, text: &[u8]) -> Vec<u8> {
         let name = text.strip_suffix(WRITER).unwrap_or(text);
         match self.seat_of(name) {
@@ -581,15 +590,16 @@ impl Shadow {
     }
 
     fn translate_messages(&self, index: usize, messages: &[Message]) -> Vec<Message> {
-        let names = self.candidates[index].model.names();
-        let channel = self.keys.iter().find(|(slot, _)| *slot == Slot::Channel).map(|(_, channel)| channel);
+        let model = &*self.candidates[index].model;
+        let channel =
+            self.keys.iter().find(|(parameter, _)| *parameter == CHANNEL).map(|(_, channel)| channel);
         let translate = |message: &Message| {
             let rest = channel.and_then(|channel| message.channel.strip_prefix(&channel[..]));
             let channel = match rest {
                 Some([b':', owner @ ..]) => {
-                    [named(names, Slot::Channel), b":".to_vec(), self.model_owner(owner)].concat()
+                    [model.names().channel.as_bytes(), b":", &self.model_owner(owner)].concat()
                 }
-                Some(rest) => [&named(names, Slot::Channel)[..], rest].concat(),
+                Some(rest) => [model.names().channel.as_bytes(), rest].concat(),
                 None => message.channel.clone(),
             };
             Message { channel, payload: message.payload.clone() }
@@ -598,27 +608,27 @@ impl Shadow {
     }
 }
 
-/// What the script with a role is to a model.
+/// Returns the operation that the script with a role means to a model.
 fn operation(model: &dyn Model, role: Role, is_writer: bool) -> Option<usize> {
-    let roles = [role, role.of_class("RedissonSpinLock"), role.of_class("RedissonPermitExpirableSemaphore")];
+    let roles: Vec<Role> = role.readings().collect();
     let sends = |operation: &Operation| match operation.sends {
         Sends::Either(first, second) => roles.contains(&first) || roles.contains(&second),
         sends => sends.role().is_some_and(|role| roles.contains(&role)),
     };
     let operations = || model.operations().iter().enumerate().filter(|(_, operation)| sends(operation));
     // The same script renews readers and writers.
-    let mut of_kind = operations().filter(|(_, operation)| operation.name.starts_with("write.") == is_writer);
+    let mut of_kind = operations().filter(|(_, operation)| operation.as_writer == is_writer);
     of_kind.next().or_else(|| operations().next()).map(|(index, _)| index)
 }
 
-/// The model's name for a key or a channel.
-fn named(names: &Names, slot: Slot) -> Vec<u8> {
+/// Returns the model's name for a key, if it knows the key.
+fn named(model: &dyn Model, parameter: Parameter) -> Option<Vec<u8>> {
     let mut args = Args::default();
-    names.write(slot, &Call::default(), false, &mut args);
-    args.iter().next().unwrap_or_default().to_vec()
+    model.write(parameter, &Call::default(), &mut args);
+    args.iter().next().map(<[u8]>::to_vec)
 }
 
-/// All keys of a store, a line for each.
+/// Shows all keys of a store, a line for each.
 fn lines(store: &Store) -> Vec<String> {
     let ttl = |end_ms: Option<i64>| match end_ms {
         Some(end_ms) => format!("{} ms", end_ms - store.now.wall_ms()),
@@ -634,7 +644,7 @@ fn lines(store: &Store) -> Vec<String> {
     lines
 }
 
-/// A key's DUMP and its end.
+/// Returns a key's DUMP and its end.
 fn state(live: Live, key: &[u8]) -> Left {
     let (value, end_ms) = live.value(key)?;
     Some((rdb::dump(value, redlatch_core::version::Version::V7_4, false), end_ms))

@@ -1,11 +1,12 @@
-//! The server that schedules run on: one node in this process with a clock that moves when told.
+//! The servers that schedules run on: nodes in this process, with a clock that only the schedule moves.
 
 use super::branches::{self, Branch};
-use crate::locks::kit::Tool;
-use crate::locks::model::{Args, Message, Reply};
-use crate::locks::view::View;
+use crate::model::{Args, Message, Reply};
+use crate::script_set::LockScript;
+use crate::view::{Stores, View};
 use redlatch_core::node::Config;
 use redlatch_core::script::sha1_hex;
+use redlatch_core::store::Store;
 use redlatch_core::version::Version;
 use redlatch_core::wire::client::elements;
 use redlatch_core::world::{ClockMode, ConnId, World, WorldOptions};
@@ -15,7 +16,7 @@ use smallvec::SmallVec;
 const SLICES: usize = 100;
 
 pub struct Bench {
-    world: World,
+    world: Servers,
     nodes: Vec<Lines>,
     /// The node that was spoken to last.
     node: usize,
@@ -29,6 +30,20 @@ pub struct Bench {
     record: Option<Vec<Exchange>>,
     /// In the place of scripts run their copies with marks.
     watches_branches: bool,
+}
+
+/// The servers, as models see them.
+struct Servers(World);
+
+impl Stores for Servers {
+    fn count(&self) -> usize {
+        self.0.nodes().len()
+    }
+
+    fn store(&self, node: usize) -> (&Store, i64) {
+        let node = &self.0.nodes()[node];
+        (&node.store, node.wall_jump_ms)
+    }
 }
 
 /// The connections to a node.
@@ -77,31 +92,31 @@ impl Text {
 }
 
 impl Loaded {
-    pub fn new(tool: &Tool) -> Loaded {
-        let marked = branches::mark(&tool.text);
+    pub fn new(script: &LockScript) -> Loaded {
+        let marked = branches::mark(&script.text);
         Loaded {
-            plain: Text::new(tool.text.clone()),
+            plain: Text::new(script.text.clone()),
             marked: Text::new(marked.text),
             branches: marked.branches,
-            keys: tool.binding.keys.len().to_string(),
+            keys: script.binding.keys.len().to_string(),
         }
     }
 }
 
 impl Bench {
     pub fn new(version: Version, nodes: usize) -> Bench {
-        let mut world = World::new(WorldOptions {
+        let mut world = Servers(World::new(WorldOptions {
             seed: 0,
             clock: ClockMode::Manual,
             wall_start_ms: 1_700_000_000_000,
             nodes: (0..nodes).map(|_| Config::new(version)).collect(),
-        });
+        }));
         let mut open = |node| {
             let server = "127.0.0.1:6379".to_owned();
-            let client = world.open(node, "127.0.0.1:50001".to_owned(), server.clone());
-            let listener = world.open(node, "127.0.0.1:50002".to_owned(), server);
-            world.request(listener, &[b"PSUBSCRIBE", b"*"]);
-            world.take_output(listener, &mut Vec::new());
+            let client = world.0.open(node, "127.0.0.1:50001".to_owned(), server.clone());
+            let listener = world.0.open(node, "127.0.0.1:50002".to_owned(), server);
+            world.0.request(listener, &[b"PSUBSCRIBE", b"*"]);
+            world.0.take_output(listener, &mut Vec::new());
             Lines { client, listener }
         };
         let nodes = (0..nodes).map(&mut open).collect();
@@ -119,15 +134,15 @@ impl Bench {
     }
 
     pub fn now_ms(&self) -> i64 {
-        self.world.clock().now().wall_ms()
+        self.world.0.clock().now().wall_ms()
     }
 
     /// The node that was spoken to last.
     pub fn view(&self) -> View<'_> {
-        View::of_node(self.world.nodes(), self.node, self.world.clock().now())
+        View::of_node(&self.world, self.node, self.world.0.clock().now())
     }
 
-    /// Whom the next request goes to.
+    /// Sends the next requests to this node.
     pub fn speak_to(&mut self, node: usize) {
         self.node = node;
     }
@@ -137,55 +152,66 @@ impl Bench {
         for node in 0..self.nodes.len() {
             self.node = node;
             self.command(&[b"FLUSHALL"]);
-            self.jump(-self.world.nodes()[node].wall_jump_ms);
+            self.jump(-self.world.0.nodes()[node].wall_jump_ms);
         }
         self.node = 0;
     }
 
-    /// The clock of the node jumps.
+    /// Moves the wall clock of the node. It is noted as the SIM command that does the same to a server.
     pub fn jump(&mut self, ms: i64) {
-        if ms != 0 {
-            let (ms, node) = (ms.to_string(), self.node.to_string());
-            self.command(&[b"SIM.CLOCK", b"JUMP", ms.as_bytes(), b"NODE", node.as_bytes()]);
+        if ms == 0 {
+            return;
         }
+        self.keep_silent();
+        self.world.0.begin(self.node);
+        let wall_ms = self.world.0.jump(self.node, ms);
+        // What the control plane of a server answers.
+        self.reply = format!("*2\r\n:{}\r\n:{wall_ms}\r\n", self.world.0.events()).into_bytes();
+        let (ms, node) = (ms.to_string(), self.node.to_string());
+        self.note(&[b"SIM.CLOCK", b"JUMP", ms.as_bytes(), b"NODE", node.as_bytes()]);
     }
 
-    /// Scripts that did not run in one go, but were interrupted for being long.
+    /// Returns how many scripts did not run in one go, but were interrupted for being long.
     pub fn interrupted(&self) -> u64 {
         self.interrupted
     }
 
-    /// Nothing was sent, and nothing came.
+    /// Forgets the last reply and messages: nothing was sent.
     pub fn keep_silent(&mut self) {
         self.reply.clear();
         self.messages.clear();
     }
 
     pub fn advance(&mut self, ms: u64) {
-        self.world.advance(ms);
+        self.world.0.advance(ms);
     }
 
     /// Sends a command. The reply stays until the next one.
     pub fn command(&mut self, argv: &[&[u8]]) -> Reply<'_> {
         self.request(argv);
+        self.note(argv);
+        Reply::parse(&self.reply)
+    }
+
+    /// Notes what was sent, with the reply, if somebody wants to know.
+    fn note(&mut self, argv: &[&[u8]]) {
         if let Some(record) = &mut self.record {
             let argv = argv.iter().map(|arg| arg.to_vec()).collect();
             record.push(Exchange { node: self.node, argv, reply: self.reply.clone() });
         }
-        Reply::parse(&self.reply)
     }
 
-    /// Whether it is noted from here on which branches scripts take.
+    /// Turns on or off that the branches which scripts take are noted.
     pub fn watch_branches(&mut self, on: bool) {
         if self.watches_branches != on {
             self.watches_branches = on;
-            self.world.note_lines(on);
+            self.world.0.note_lines(on);
         }
     }
 
-    /// The branches that a script took when it ran last, if they were noted.
+    /// Iterates over the branches that a script took when it ran last, if they were noted.
     pub fn branches_taken<'a>(&self, script: &'a Loaded) -> impl Iterator<Item = usize> + use<'a, '_> {
-        let node = &self.world.nodes()[self.node];
+        let node = &self.world.0.nodes()[self.node];
         let branches = script.branches.iter().filter(|_| self.watches_branches).enumerate();
         branches.filter(|(_, branch)| node.has_reached(branch.line)).map(|(index, _)| index)
     }
@@ -201,49 +227,48 @@ impl Bench {
             self.request(&[b"SCRIPT", b"LOAD", text.as_bytes()]);
             self.request(&argv);
         }
-        if let Some(record) = &mut self.record {
+        if self.record.is_some() {
             argv[0] = b"EVAL";
             argv[1] = script.plain.text.as_bytes();
-            let argv = argv.iter().map(|arg| arg.to_vec()).collect();
-            record.push(Exchange { node: self.node, argv, reply: self.reply.clone() });
+            self.note(&argv);
         }
     }
 
-    /// Begins to note what is sent and answered.
+    /// Starts to note what is sent and answered.
     pub fn record(&mut self) {
         self.record = Some(Vec::new());
     }
 
-    /// What was noted since the last call.
+    /// Returns what was noted since the last call.
     pub fn recorded(&mut self) -> Vec<Exchange> {
         self.record.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     fn request(&mut self, argv: &[&[u8]]) {
         let Lines { client, listener } = self.nodes[self.node];
-        self.world.request(client, argv);
-        if self.world.is_running_script(self.node) {
+        self.world.0.request(client, argv);
+        if self.world.0.is_running_script(self.node) {
             self.go_on();
         }
         self.reply.clear();
-        self.world.take_output(client, &mut self.reply);
+        self.world.0.take_output(client, &mut self.reply);
         self.messages.clear();
         self.pushed.clear();
-        self.world.take_output(listener, &mut self.pushed);
+        self.world.0.take_output(listener, &mut self.pushed);
         parse_messages(&self.pushed, &mut self.messages);
     }
 
-    /// A script did not come to its end in one go.
+    /// Lets a script that did not end in one go run on, and kills it if it does not end.
     fn go_on(&mut self) {
         self.interrupted += 1;
         let mut slices = 0;
-        while self.world.run_slice(self.node) {
+        while self.world.0.run_slice(self.node) {
             slices += 1;
             if slices == SLICES {
                 let server = "127.0.0.1:6379".to_owned();
-                let other = self.world.open(self.node, "127.0.0.1:50003".to_owned(), server);
-                self.world.request(other, &[b"SCRIPT", b"KILL"]);
-                self.world.close(other);
+                let other = self.world.0.open(self.node, "127.0.0.1:50003".to_owned(), server);
+                self.world.0.request(other, &[b"SCRIPT", b"KILL"]);
+                self.world.0.close(other);
             }
         }
     }

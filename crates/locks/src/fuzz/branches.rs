@@ -1,7 +1,7 @@
 //! The branches of a script, and a copy of it in which each stands on a line of its own.
 //!
 //! Lua can tell which lines a run comes to, and lock scripts stand on one line. In the copy every branch begins with a line that does
-//! nothing, [`MARK`]; which of these lines were run is which branches were taken.
+//! nothing, `MARK`; which of these lines were run is which branches were taken.
 //!
 //! | | |
 //! |---|---|

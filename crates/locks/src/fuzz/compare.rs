@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::runner::{Line, Runner};
 use super::schedule::{self, Step};
 use super::{Options, runner_for, shrink};
-use crate::locks::kit::Kit;
-use crate::locks::model::{Wanted, objects};
+use crate::model::Wanted;
+use crate::script_set::ScriptSet;
 use redlatch_core::rng::Rng;
 
 /// The shortest schedule on which two releases differ.
@@ -19,9 +19,9 @@ pub struct Difference {
     pub new: Vec<Line>,
 }
 
-/// Looks for a difference at every object that both releases have.
-pub fn compare(old: &Kit, new: &Kit, options: &Options) -> Vec<Difference> {
-    let names = objects(old).into_iter().map(|(name, _)| name);
+/// Searches for a difference at every object that both releases have.
+pub fn compare(old: &ScriptSet, new: &ScriptSet, options: &Options) -> Vec<Difference> {
+    let names = old.models().into_iter().map(|(name, _)| name);
     let chosen = names
         .filter(|name| options.objects.is_empty() || options.objects.iter().any(|object| object == name));
     chosen
@@ -60,7 +60,7 @@ fn compare_object(
     Some(Difference { object, steps, old, new })
 }
 
-/// Both runs up to the line that differs.
+/// Returns both runs up to the line that differs.
 fn first_difference(
     old: &mut Runner,
     new: &mut Runner,

@@ -1,21 +1,21 @@
 //! Fuzzing of lock scripts: random schedules against the scripts of a release, with a model of the lock in lock-step.
 //!
 //! A schedule says who does what and when; the clock stands still in between. After each script the model compares what the server
-//! answered, published and stored with what the lock promises. The first broken promise ends the run, and the schedule is shrunk until
-//! no step can go.
+//! answered, published and stored with the invariants of the lock. The first violation ends the run, and the schedule is shrunk until
+//! no step can be left out.
 //!
 //! | file | concept |
 //! |---|---|
-//! | `schedule` | steps, their words, random ones |
+//! | `schedule` | steps, random schedules, and the token that repeats one |
 //! | `bench` | the server |
-//! | `branches` | the branches of a script, and a copy of it that tells which were taken |
+//! | `branches` | the branches of a script, and a copy of it that marks those that it takes |
 //! | `runner` | one schedule, step by step |
 //! | `shrink` | the shortest schedule |
 //! | `compare` | two releases on the same schedules |
 //! | `real` | the same schedule on a real server |
-//! | `report` | what people and programs read |
+//! | `report` | reports for people and programs |
 //!
-//! The models stand in [`crate::locks`].
+//! The models live in [`crate::locks`]. Only this module drives a world.
 
 // A driver: it measures time and uses all processors.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -29,17 +29,18 @@ pub mod runner;
 pub mod schedule;
 mod shrink;
 
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use crate::locks::invariant::Rules;
-use crate::locks::kit::Kit;
-use crate::locks::model::{OWNERS, Violation, Wanted, objects};
+use crate::invariant::Rules;
+use crate::model::{Kind, OWNERS, Violation, Wanted};
+use crate::script_set::ScriptSet;
 use redlatch_core::rng::Rng;
 use redlatch_core::version::Version;
 use runner::{Coverage, Line, Runner};
 use schedule::{COMMON, Common, Step};
 
-/// What to try.
+/// What a search tries.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Objects by name; empty: all that the release has.
@@ -82,7 +83,7 @@ impl Default for Options {
     }
 }
 
-/// A broken promise with the shortest schedule that shows it.
+/// A violation with the shortest schedule that shows it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub object: &'static str,
@@ -123,26 +124,45 @@ pub struct OperationReport {
     pub branches: Vec<String>,
 }
 
+/// The release does not have an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownObject {
+    pub name: String,
+    /// The objects that it has.
+    pub known: Vec<&'static str>,
+}
+
+impl fmt::Display for UnknownObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no object '{}' in this release; there are {}", self.name, self.known.join(", "))
+    }
+}
+
+impl std::error::Error for UnknownObject {}
+
 /// Branches are counted in one of so many schedules: 64 in a row, because scripts with marks are loaded for it.
 const WATCHED: u64 = 16;
 const WATCHED_IN_A_ROW: u64 = 64;
 
 /// Tries schedules on every object of a release.
-pub fn run(kit: &Kit, options: &Options) -> Result<Vec<ObjectReport>, String> {
-    let known: Vec<&'static str> = objects(kit).into_iter().map(|(name, _)| name).collect();
+///
+/// # Errors
+/// Fails if the release does not have one of the objects.
+pub fn run(scripts: &ScriptSet, options: &Options) -> Result<Vec<ObjectReport>, UnknownObject> {
+    let known: Vec<&'static str> = scripts.models().into_iter().map(|(name, _)| name).collect();
     if let Some(unknown) = options.objects.iter().find(|object| !known.contains(&object.as_str())) {
-        return Err(format!("no object '{unknown}' in this release; there are {}", known.join(", ")));
+        return Err(UnknownObject { name: unknown.clone(), known });
     }
     let chosen = known
         .into_iter()
         .filter(|name| options.objects.is_empty() || options.objects.iter().any(|object| object == name));
-    Ok(chosen.map(|object| run_object(kit, object, options)).collect())
+    Ok(chosen.map(|object| run_object(scripts, object, options)).collect())
 }
 
-fn run_object(kit: &Kit, object: &'static str, options: &Options) -> ObjectReport {
+fn run_object(scripts: &ScriptSet, object: &'static str, options: &Options) -> ObjectReport {
     let jobs = options.jobs.max(1) as u64;
     let mut reports: Vec<ObjectReport> = std::thread::scope(|scope| {
-        let work = |job: u64| move || Search::new(kit, object, options, job, jobs).run();
+        let work = |job: u64| move || Search::new(scripts, object, options, job, jobs).run();
         let threads: Vec<_> = (1..jobs).map(|job| scope.spawn(work(job))).collect();
         let mut reports = vec![work(0)()];
         reports.extend(threads.into_iter().filter_map(|thread| thread.join().ok()));
@@ -167,15 +187,15 @@ fn run_object(kit: &Kit, object: &'static str, options: &Options) -> ObjectRepor
     all
 }
 
-/// A server with the scripts of a release, for one object.
-pub fn runner_for(kit: &Kit, object: &str) -> Option<Runner> {
-    let (_, model) = objects(kit).into_iter().find(|(name, _)| *name == object)?;
-    Some(Runner::new(kit, model, Version::V7_4))
+/// Returns a runner for one object of a release, or `None` if the release does not have it.
+pub fn runner_for(scripts: &ScriptSet, object: &str) -> Option<Runner> {
+    let (_, model) = scripts.models().into_iter().find(|(name, _)| *name == object)?;
+    Some(Runner::new(scripts, model, Version::V7_4))
 }
 
 /// The search of one job.
 struct Search<'a> {
-    kit: &'a Kit,
+    scripts: &'a ScriptSet,
     object: &'static str,
     options: &'a Options,
     job: u64,
@@ -188,15 +208,21 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(kit: &'a Kit, object: &'static str, options: &'a Options, job: u64, jobs: u64) -> Search<'a> {
-        let model = objects(kit).into_iter().find(|(name, _)| *name == object).map(|(_, model)| model);
+    fn new(
+        scripts: &'a ScriptSet,
+        object: &'static str,
+        options: &'a Options,
+        job: u64,
+        jobs: u64,
+    ) -> Search<'a> {
+        let model = scripts.models().into_iter().find(|(name, _)| *name == object).map(|(_, model)| model);
         Search {
-            kit,
+            scripts,
             object,
             options,
             job,
             jobs,
-            runner: Runner::new(kit, model.expect("the object was listed"), Version::V7_4),
+            runner: Runner::new(scripts, model.expect("the object was listed"), Version::V7_4),
             wanted: options.wanted.clone(),
             findings: Vec::new(),
             schedules: 0,
@@ -237,7 +263,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// All schedules up to a length; owners come in their order, because they are alike.
+    /// Tries all schedules up to a length; owners come in their order, because they are alike.
     fn all(&mut self, depth: usize) {
         let alphabet = self.alphabet();
         let (shard, shards) = self.options.shard;
@@ -264,7 +290,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Every operation for every owner with two choices, and time to just after and just before the next instant.
+    /// Returns every operation for every owner with two choices, and the steps of time to just after and just before the next instant.
     fn alphabet(&self) -> Vec<Step> {
         let mut alphabet =
             vec![Step { action: 0, owner: 0, choice: 0 }, Step { action: 0, owner: 0, choice: 2 }];
@@ -276,7 +302,7 @@ impl<'a> Search<'a> {
             for operation in
                 (0..self.runner.operations().len()).filter(|operation| self.runner.can(*operation))
             {
-                let chooses = self.runner.operations()[operation].name.contains("acquire");
+                let chooses = self.runner.operations()[operation].kind == Kind::Acquire;
                 for choice in 0..=chooses as u8 {
                     alphabet.push(Step { action: (COMMON.len() + operation) as u8, owner, choice });
                 }
@@ -311,7 +337,7 @@ impl<'a> Search<'a> {
         let reduction = self.start.elapsed() - after;
         // What happened before does not count: the report is what a fresh server does.
         let mut lines = Vec::new();
-        let mut fresh = runner_for(self.kit, self.object).expect("the object was listed");
+        let mut fresh = runner_for(self.scripts, self.object).expect("the object was listed");
         let repeated = fresh.run(&shortest, rules, &same, Some(&mut lines));
         let violation = match repeated {
             Some((_, violation)) => violation,
@@ -336,7 +362,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Whether owners come in the order A, B, C: they are alike.
+/// Returns whether owners come in the order A, B, C: they are alike.
 fn in_order(steps: &[Step]) -> bool {
     let mut next = 0;
     steps.iter().filter(|step| step.common() != Some(Common::Advance)).all(|step| {

@@ -1,19 +1,63 @@
 //! The same schedule on a real server.
 //!
-//! A real server's clock cannot be moved, so time goes on by taking it from the life of every key. What the script itself takes
-//! is left over: numbers may differ by [`SLACK_MS`]. Several nodes are several databases there.
+//! A real server's clock cannot be moved, so time passes by taking it from the life of every key. The time that the script itself
+//! takes is not accounted for: numbers may differ by `SLACK_MS`. Several nodes are several databases there.
 
+use std::fmt;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
 use super::runner::{self, Line};
-use crate::locks::model::Reply;
-use crate::locks::show::shorten;
+use crate::model::Reply;
+use crate::show::shorten;
 use redlatch_core::wire::client::{elements, encode, value_len};
 
 /// By how much a time to live may differ.
 const SLACK_MS: i64 = 500;
+
+/// Why a real server cannot be asked.
+#[derive(Debug)]
+pub enum RealError {
+    /// The connection could not be opened.
+    Connect {
+        address: String,
+        error: std::io::Error,
+    },
+    /// The server holds keys, and a schedule flushes them.
+    HoldsKeys {
+        address: String,
+    },
+    /// The server refuses to say how many keys it holds.
+    Refused {
+        address: String,
+        reply: String,
+    },
+    Io(std::io::Error),
+    Closed,
+}
+
+impl fmt::Display for RealError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RealError::Connect { address, error } => write!(f, "{address}: {error}"),
+            RealError::HoldsKeys { address } => {
+                write!(f, "{address} holds keys, and a schedule flushes them")
+            }
+            RealError::Refused { address, reply } => write!(f, "{address}: {reply}"),
+            RealError::Io(error) => error.fmt(f),
+            RealError::Closed => f.write_str("the server closed the connection"),
+        }
+    }
+}
+
+impl std::error::Error for RealError {}
+
+impl From<std::io::Error> for RealError {
+    fn from(error: std::io::Error) -> RealError {
+        RealError::Io(error)
+    }
+}
 
 /// A connection to a real server.
 pub struct Real {
@@ -25,41 +69,48 @@ pub struct Real {
 }
 
 impl Real {
-    /// Connects to a server without keys. The error says why not.
-    pub fn connect(address: &str) -> Result<Real, String> {
-        let failed = |error: std::io::Error| format!("{address}: {error}");
-        let stream = TcpStream::connect(address).map_err(failed)?;
+    /// Connects to a server without keys.
+    ///
+    /// # Errors
+    /// Fails if the server cannot be reached or holds keys.
+    pub fn connect(address: &str) -> Result<Real, RealError> {
+        let address = address.to_owned();
+        let failed = |error| RealError::Connect { address: address.clone(), error };
+        let stream = TcpStream::connect(&address).map_err(failed)?;
         stream.set_read_timeout(Some(Duration::from_secs(5))).map_err(failed)?;
         let mut real = Real { stream, node: 0, nodes: 1, buffer: Vec::new() };
         match Reply::parse(&real.call(&[b"DBSIZE"])?) {
             Reply::Int(0) => Ok(real),
-            Reply::Int(_) => Err(format!("{address} holds keys, and a schedule flushes them")),
-            other => Err(format!("{address}: {other}")),
+            Reply::Int(_) => Err(RealError::HoldsKeys { address }),
+            other => Err(RealError::Refused { address, reply: other.to_string() }),
         }
     }
 
-    fn call(&mut self, argv: &[&[u8]]) -> Result<Vec<u8>, String> {
-        self.stream.write_all(&encode(argv)).map_err(|error| error.to_string())?;
+    fn call(&mut self, argv: &[&[u8]]) -> Result<Vec<u8>, RealError> {
+        self.stream.write_all(&encode(argv))?;
         let mut chunk = [0; 4096];
         loop {
             if let Some(len) = value_len(&self.buffer) {
                 return Ok(self.buffer.drain(..len).collect());
             }
-            match self.stream.read(&mut chunk).map_err(|error| error.to_string())? {
-                0 => return Err("the server closed the connection".to_owned()),
+            match self.stream.read(&mut chunk)? {
+                0 => return Err(RealError::Closed),
                 len => self.buffer.extend_from_slice(&chunk[..len]),
             }
         }
     }
 
-    /// Runs what a schedule sent, and says where the server answers otherwise.
-    pub fn compare(&mut self, lines: &[Line]) -> Result<Option<String>, String> {
+    /// Runs what a schedule sent, and returns where the server answers otherwise.
+    ///
+    /// # Errors
+    /// Fails if the server does not answer.
+    pub fn compare(&mut self, lines: &[Line]) -> Result<Option<String>, RealError> {
         let compared = self.compare_lines(lines);
         self.call(&[b"FLUSHALL"])?;
         compared
     }
 
-    fn compare_lines(&mut self, lines: &[Line]) -> Result<Option<String>, String> {
+    fn compare_lines(&mut self, lines: &[Line]) -> Result<Option<String>, RealError> {
         self.nodes = runner::nodes(lines);
         self.call(&[b"FLUSHALL"])?;
         for line in lines {
@@ -90,7 +141,7 @@ impl Real {
     }
 
     /// What comes goes to a node.
-    fn select(&mut self, node: usize) -> Result<(), String> {
+    fn select(&mut self, node: usize) -> Result<(), RealError> {
         if self.node != node {
             self.node = node;
             self.call(&[b"SELECT", node.to_string().as_bytes()])?;
@@ -100,7 +151,7 @@ impl Real {
 
     /// Takes the time that went by at a node from the life of every key. Which keys have ended with it is what the run says: a real
     /// server is too slow for a matter of one millisecond.
-    fn age(&mut self, node: usize, ms: i64, line: &Line) -> Result<(), String> {
+    fn age(&mut self, node: usize, ms: i64, line: &Line) -> Result<(), RealError> {
         self.select(node)?;
         let keys = self.call(&[b"KEYS", b"*"])?;
         for key in elements(&keys) {

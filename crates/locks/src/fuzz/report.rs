@@ -1,12 +1,12 @@
-//! What people and programs read of a search.
+//! Reports of a search, for people and for programs.
 
 use std::fmt::Write;
 
 use super::runner::{self, Coverage, Line, REPLIES};
 use super::{Finding, ObjectReport, OperationReport, schedule};
-use crate::locks::invariant::Rules;
+use crate::invariant::Rules;
 
-/// A finding as a table, with the line that repeats it. `source` is where the scripts came from, as an option.
+/// Shows a finding as a table, with the line that repeats it. `source` is where the scripts came from, as an option.
 pub fn text(finding: &Finding, source: &str) -> String {
     let Finding { object, violation, steps, lines, schedules, after, first_steps, reduction, .. } = finding;
     let mut out = String::new();
@@ -30,7 +30,7 @@ pub fn text(finding: &Finding, source: &str) -> String {
     out
 }
 
-/// A run step by step: what was sent, answered and published, and the keyspace after it.
+/// Shows a run step by step: what was sent, answered and published, and the keyspace after it.
 pub fn table(lines: &[Line]) -> String {
     let mut out = String::new();
     let width = lines.iter().map(|line| line.what.chars().count()).max().unwrap_or(0).max(4);
@@ -48,16 +48,16 @@ pub fn table(lines: &[Line]) -> String {
     out
 }
 
-/// The command that shows a finding again.
+/// Returns the command that shows a finding again.
 pub fn again(finding: &Finding, source: &str) -> String {
     let Finding { object, violation, rules, steps, .. } = finding;
     let (id, operation) = (violation.invariant.id(), violation.operation);
     let strict = if *rules == Rules::Strict { " --rules strict" } else { "" };
-    let word = schedule::encode(steps);
-    format!("redlatch fuzz {source} --object {object} --invariant {id}@{operation}{strict} --replay {word}")
+    let token = schedule::encode(steps);
+    format!("redlatch fuzz {source} --object {object} --invariant {id}@{operation}{strict} --replay {token}")
 }
 
-/// How far a search went: schedules, scripts, speed, and what was never seen.
+/// Tells how far a search went: schedules, scripts, speed, and what was never seen.
 pub fn coverage(report: &ObjectReport) -> String {
     let mut out = String::new();
     let seconds = report.took.as_secs_f64().max(1e-9);
@@ -153,7 +153,7 @@ fn list_never_reached(object: &mut serde_json::Value) {
     object["branches_never_reached"] = never.collect();
 }
 
-/// One test case for each promise that is broken, and one that passes for each object without any. What was reached goes with them
+/// Writes one test case for each violation, and one that passes for each object without any. What was reached goes with them
 /// as text.
 pub fn junit(reports: &[ObjectReport], source: &str) -> String {
     let escape = |text: &str| {
@@ -192,7 +192,7 @@ pub fn junit(reports: &[ObjectReport], source: &str) -> String {
     out
 }
 
-/// A finding as a test for [`Sim`](crate::Sim): what was sent, and what came back.
+/// Writes a finding as a test in Rust: what was sent, and what came back.
 pub fn test(finding: &Finding) -> String {
     let Finding { object, violation, lines, .. } = finding;
     let name = format!("{object}_{}_{}", violation.invariant.id(), violation.operation)
@@ -228,7 +228,7 @@ pub fn test(finding: &Finding) -> String {
     out
 }
 
-/// What two releases do differently, step by step.
+/// Shows what two releases do differently, step by step.
 pub fn difference(difference: &super::compare::Difference, old: &str, new: &str) -> String {
     let super::compare::Difference { object, steps, old: before, new: after } = difference;
     format!(

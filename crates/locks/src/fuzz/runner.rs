@@ -5,12 +5,11 @@ use std::fmt::Write;
 use super::OperationReport;
 use super::bench::{Bench, Exchange, Loaded};
 use super::schedule::{Common, Step};
-use crate::locks::binding::Slot;
-use crate::locks::invariant::{Invariant, Rules};
-use crate::locks::kit::Kit;
-use crate::locks::model::*;
-use crate::locks::show::{shorten, show_value};
-use crate::locks::view::{FOREVER, View};
+use crate::invariant::{Invariant, Rules};
+use crate::model::*;
+use crate::script_set::ScriptSet;
+use crate::show::{shorten, show_value};
+use crate::view::{FOREVER, View};
 use redlatch_core::version::Version;
 
 /// How far the clock of a client can be wrong.
@@ -62,10 +61,33 @@ pub struct Line {
     pub exchanges: Vec<Exchange>,
 }
 
-/// How many nodes a run has spoken to.
+/// Returns how many nodes a run has spoken to.
 pub fn nodes(lines: &[Line]) -> usize {
     let exchanges = lines.iter().flat_map(|line| &line.exchanges);
     exchanges.map(|exchange| exchange.node + 1).max().unwrap_or(1)
+}
+
+/// What a step did.
+enum Event {
+    Advanced {
+        ms: u64,
+    },
+    /// Time went on until all leases had ended.
+    Rested,
+    ScriptsFlushed,
+    /// A companion key was lost by a command.
+    Lost {
+        command: String,
+    },
+    ClockSet {
+        owner: usize,
+        skew_ms: i64,
+    },
+    Called {
+        call: Call,
+        /// The client sent the same request before.
+        again: bool,
+    },
 }
 
 /// The last request of an owner that its client would send again.
@@ -83,8 +105,7 @@ struct Script {
     loaded: Loaded,
     /// `Class.method`.
     name: String,
-    slots: Vec<Slot>,
-    is_writer: bool,
+    parameters: Vec<Parameter>,
 }
 
 /// Runs schedules of one object.
@@ -99,21 +120,19 @@ pub struct Runner {
     skew_ms: [i64; OWNERS],
     args: Args,
     requests: u64,
-    permits: u64,
     times: Vec<i64>,
     dumps: [Vec<u8>; 2],
     pub coverage: Coverage,
 }
 
 impl Runner {
-    pub fn new(kit: &Kit, model: Box<dyn Model>, version: Version) -> Runner {
+    pub fn new(scripts: &ScriptSet, model: Box<dyn Model>, version: Version) -> Runner {
         let script = |operation: &Operation| {
-            let tool = kit.find(operation.sends)?;
+            let script = scripts.find(operation.sends)?;
             Some(Script {
-                loaded: Loaded::new(tool),
-                name: tool.name.clone(),
-                slots: tool.binding.keys.iter().chain(&tool.binding.args).copied().collect(),
-                is_writer: operation.name.starts_with("write."),
+                loaded: Loaded::new(script),
+                name: script.name.clone(),
+                parameters: script.binding.keys.iter().chain(&script.binding.args).copied().collect(),
             })
         };
         let scripts: Vec<_> = model.operations().iter().map(script).collect();
@@ -132,7 +151,6 @@ impl Runner {
             skew_ms: [0; OWNERS],
             args: Args::default(),
             requests: 0,
-            permits: 0,
             times: Vec::new(),
             dumps: Default::default(),
             coverage,
@@ -143,7 +161,7 @@ impl Runner {
         self.model.operations()
     }
 
-    /// What is known of an operation besides how it went.
+    /// Returns what is known of an operation besides how it went.
     pub fn describe(&self, operation: usize) -> OperationReport {
         let script = self.scripts[operation].as_ref();
         let branches = script.map(|script| &script.loaded.branches[..]).unwrap_or_default();
@@ -155,18 +173,18 @@ impl Runner {
         }
     }
 
-    /// Whether it is counted in the schedules to come which branches scripts take. They run slower then.
+    /// Turns on or off that the branches which scripts take are counted. Scripts run slower with it.
     pub fn watch_branches(&mut self, on: bool) {
         self.bench.watch_branches(on);
     }
 
-    /// Whether the release has what an operation needs.
+    /// Returns whether the release has what an operation needs.
     pub fn can(&self, operation: usize) -> bool {
         self.scripts[operation].is_some()
             || !matches!(self.model.operations()[operation].sends, Sends::Script(_) | Sends::Either(..))
     }
 
-    /// Runs a schedule on an empty server, and gives the first violation that is wanted with the index of its step.
+    /// Runs a schedule on an empty server. Returns the first violation that is looked for, with the index of its step.
     pub fn run(
         &mut self,
         steps: &[Step],
@@ -181,52 +199,51 @@ impl Runner {
         self.model.reset();
         self.skew_ms = [0; OWNERS];
         self.requests = 0;
-        self.permits = 0;
         self.sent.iter_mut().for_each(|sent| sent.is_valid = false);
         let start_ms = self.bench.now_ms();
         for (index, step) in steps.iter().enumerate() {
-            let mut findings = Findings::new(rules, wanted);
-            let done = self.step(*step, &mut findings);
+            let mut verdict = Verdict::new(rules, wanted);
+            let event = self.step(*step, &mut verdict);
             self.coverage.steps += 1;
-            if let (Some(trace), Some((who, what))) = (&mut trace, done) {
-                self.note(index, start_ms, who, what, trace);
+            if let (Some(trace), Some(event)) = (&mut trace, event) {
+                self.note(index, start_ms, event, trace);
             }
-            if let Some(violation) = findings.found {
+            if let Some(violation) = verdict.found {
                 return Some((index, violation));
             }
         }
-        let mut findings = Findings::new(rules, wanted);
-        self.rest(&mut findings);
+        let mut verdict = Verdict::new(rules, wanted);
+        self.rest(&mut verdict);
         if let Some(trace) = trace
-            && findings.found.is_some()
+            && verdict.found.is_some()
         {
             self.bench.command(&[b"ECHO", b"-"]);
-            self.note(steps.len(), start_ms, String::new(), "an hour later".to_owned(), trace);
+            self.note(steps.len(), start_ms, Event::Rested, trace);
         }
-        findings.found.map(|violation| (steps.len(), violation))
+        verdict.found.map(|violation| (steps.len(), violation))
     }
 
-    /// Says who did what; `None` if nothing happened.
-    fn step(&mut self, step: Step, findings: &mut Findings) -> Option<(String, String)> {
+    /// Does what a step says. Returns `None` if nothing happens.
+    fn step(&mut self, step: Step, verdict: &mut Verdict) -> Option<Event> {
         let owner = step.owner as usize % OWNERS;
         match step.common() {
             Some(Common::Advance) => {
                 let ms = self.distance_ms(step.choice);
                 self.bench.advance(ms);
-                Some((String::new(), format!("+{ms} ms")))
+                Some(Event::Advanced { ms })
             }
-            Some(Common::Again) => self.again(owner, findings),
+            Some(Common::Again) => self.again(owner, verdict),
             Some(Common::Lose) => self.lose(step.choice),
             Some(Common::Forget) => {
                 self.bench.command(&[b"SCRIPT", b"FLUSH"]);
-                Some((String::new(), "SCRIPT FLUSH".to_owned()))
+                Some(Event::ScriptsFlushed)
             }
             Some(Common::Skew) => {
                 self.skew_ms[owner] = SKEWS_MS[step.choice as usize % SKEWS_MS.len()];
                 self.model.disturbed();
-                Some((owner_name(owner).to_string(), format!("clock {:+} ms", self.skew_ms[owner])))
+                Some(Event::ClockSet { owner, skew_ms: self.skew_ms[owner] })
             }
-            None => self.operation(step.operation()?, owner, step.choice, findings),
+            None => self.operation(step.operation()?, owner, step.choice, verdict),
         }
     }
 
@@ -235,8 +252,8 @@ impl Runner {
         operation: usize,
         owner: usize,
         choice: u8,
-        findings: &mut Findings,
-    ) -> Option<(String, String)> {
+        verdict: &mut Verdict,
+    ) -> Option<Event> {
         if operation >= self.model.operations().len() || !self.can(operation) {
             return None;
         }
@@ -244,7 +261,6 @@ impl Runner {
             operation,
             owner,
             count: 1,
-            permit: self.permits,
             now_ms: self.bench.now_ms(),
             skew_ms: self.skew_ms[owner],
             request: self.requests,
@@ -255,19 +271,18 @@ impl Runner {
         }
         let row = &self.model.operations()[call.operation];
         self.requests += 1;
-        self.permits = self.permits.max(call.permit + call.count.max(0) as u64);
         self.bench.speak_to(call.node);
         self.model.before(&call, self.bench.view());
         match call.fate {
             Fate::Lost => self.bench.keep_silent(),
             _ => self.send(&call),
         }
-        findings.operation = row.name;
+        verdict.operation = row.name;
         let sent = &mut self.sent[owner];
         sent.is_valid = match row.retried {
             Retried::Never => false,
             Retried::Always => true,
-            Retried::WithReplicas => findings.is_strict(),
+            Retried::WithReplicas => verdict.is_strict(),
         };
         if sent.is_valid {
             sent.call = call;
@@ -276,19 +291,18 @@ impl Runner {
             sent.reply.extend_from_slice(self.bench.reply_bytes());
             sent.at_ms = call.now_ms;
         }
-        self.check(&call, false, findings);
-        let who = if row.is_fault() { String::new() } else { owner_name(owner).to_string() };
-        Some((who, describe(row, &call, self.model.nodes() > 1)))
+        self.check(&call, false, verdict);
+        Some(Event::Called { call, again: false })
     }
 
     /// Sends what an operation sends.
     fn send(&mut self, call: &Call) {
         let row = &self.model.operations()[call.operation];
         let names = self.model.names();
-        if let Some(Script { loaded, slots, is_writer, .. }) = &self.scripts[call.operation] {
+        if let Some(Script { loaded, parameters, .. }) = &self.scripts[call.operation] {
             self.args.clear();
-            for &slot in slots {
-                names.write(slot, call, *is_writer, &mut self.args);
+            for &parameter in parameters {
+                self.model.write(parameter, call, &mut self.args);
             }
             self.bench.run(loaded, &self.args);
             return self.coverage.ran(call.operation, self.bench.branches_taken(loaded));
@@ -306,8 +320,9 @@ impl Runner {
                 self.bench.command(&[b"HGET", names.lock.as_bytes(), b"mode"]);
             }
             Sends::Pexpire => {
-                self.bench.command(&[b"PEXPIRE", names.timeouts.as_bytes(), lease]);
-                self.bench.command(&[b"PEXPIRE", names.lock.as_bytes(), lease]);
+                for key in self.model.expiring() {
+                    self.bench.command(&[b"PEXPIRE", key.as_bytes(), lease]);
+                }
             }
             Sends::Event(NodeEvent::Restart) => {
                 self.bench.command(&[b"FLUSHDB"]);
@@ -320,31 +335,31 @@ impl Runner {
         }
     }
 
-    fn check(&mut self, call: &Call, again: bool, findings: &mut Findings) {
+    fn check(&mut self, call: &Call, again: bool, verdict: &mut Verdict) {
         let reply = self.bench.reply();
         self.coverage.replies[call.operation][reply_kind(reply)] += 1;
         let interrupted = self.bench.interrupted() - self.interrupted;
         self.interrupted += interrupted;
-        findings.expect(Invariant::G1, interrupted == 0, || {
+        verdict.expect(Invariant::G1, interrupted == 0, || {
             "the script runs for so long that others are served in between".to_owned()
         });
-        self.check_slots(findings);
-        let outcome = Outcome { reply, messages: self.bench.messages(), again };
-        judge(&mut *self.model, call, outcome, self.bench.view(), findings);
+        self.check_slots(verdict);
+        let out = Outcome { reply, messages: self.bench.messages(), again };
+        judge(&mut *self.model, Observation { call, out, view: self.bench.view() }, verdict);
     }
 
-    /// In a cluster a script may use keys of one slot only.
-    fn check_slots(&self, findings: &mut Findings) {
+    /// Expects that all keys have one slot: in a cluster a script may not use others.
+    fn check_slots(&self, verdict: &mut Verdict) {
         let slot = hash_tag(self.model.names().lock.as_bytes());
         let astray = self.bench.view().keys().map(|(key, ..)| key).find(|key| hash_tag(key) != slot);
-        findings.expect(Invariant::G6, astray.is_none(), || {
+        verdict.expect(Invariant::G6, astray.is_none(), || {
             let key = String::from_utf8_lossy(astray.unwrap_or_default());
             format!("{} has another slot than {}", shorten(key.as_bytes()), self.model.names().lock)
         });
     }
 
-    /// The owner's client sends its last request again, while the server may still remember the first.
-    fn again(&mut self, owner: usize, findings: &mut Findings) -> Option<(String, String)> {
+    /// Lets the owner's client send its last request again, while the server may still remember the first.
+    fn again(&mut self, owner: usize, verdict: &mut Verdict) -> Option<Event> {
         let sent = &self.sent[owner];
         if !sent.is_valid || self.bench.now_ms() >= sent.at_ms + LATCH_TTL_MS {
             return None;
@@ -361,18 +376,18 @@ impl Runner {
         self.bench.run(loaded, &sent.args);
         self.coverage.ran(call.operation, self.bench.branches_taken(loaded));
         dump(self.bench.view(), &mut self.dumps[1]);
-        findings.operation = row.name;
+        verdict.operation = row.name;
         let second = self.bench.reply();
         // The object may have ended in between.
         let ended = second.is_error() && self.model.is_refusal(&call, second);
         let first = if ended { second } else { Reply::parse(&sent.reply) };
-        expect_same(findings, first, second, self.dumps[0] == self.dumps[1]);
-        self.check(&call, true, findings);
-        Some((owner_name(owner).to_string(), format!("{} again", describe(row, &call, false))))
+        expect_same(verdict, first, second, self.dumps[0] == self.dumps[1]);
+        self.check(&call, true, verdict);
+        Some(Event::Called { call, again: true })
     }
 
-    /// A companion key is lost, or one member of it.
-    fn lose(&mut self, choice: u8) -> Option<(String, String)> {
+    /// Deletes a companion key, or one member of it.
+    fn lose(&mut self, choice: u8) -> Option<Event> {
         let keys = self.model.companions();
         let key = keys.get(choice as usize / 2 % keys.len().max(1))?;
         if !self.bench.view().exists(key) {
@@ -391,10 +406,33 @@ impl Runner {
             }
         };
         self.model.disturbed();
-        Some((String::new(), format!("lost: {what}")))
+        Some(Event::Lost { command: what })
     }
 
-    /// How far time goes: often to just before, at or after the next instant that matters.
+    fn is_fault(&self, call: &Call) -> bool {
+        self.model.operations()[call.operation].is_fault()
+    }
+
+    /// Tells who did what.
+    fn show(&self, event: &Event) -> (String, String) {
+        let nobody = String::new();
+        match event {
+            Event::Advanced { ms } => (nobody, format!("+{ms} ms")),
+            Event::Rested => (nobody, "an hour later".to_owned()),
+            Event::ScriptsFlushed => (nobody, "SCRIPT FLUSH".to_owned()),
+            Event::Lost { command } => (nobody, format!("lost: {command}")),
+            Event::ClockSet { owner, skew_ms } => {
+                (owner_name(*owner).to_string(), format!("clock {skew_ms:+} ms"))
+            }
+            Event::Called { call, again } => {
+                let who = if self.is_fault(call) { nobody } else { owner_name(call.owner).to_string() };
+                let what = describe(&*self.model, call);
+                (who, if *again { format!("{what} again") } else { what })
+            }
+        }
+    }
+
+    /// Returns how far time goes: often to just before, at or after the next instant that matters.
     fn distance_ms(&mut self, choice: u8) -> u64 {
         let now = self.bench.now_ms();
         self.times.clear();
@@ -417,25 +455,26 @@ impl Runner {
         ms.clamp(1, 600_000) as u64
     }
 
-    /// Everything ends, somebody comes by once more, and nothing may be left.
-    fn rest(&mut self, findings: &mut Findings) {
+    /// Lets everything end, lets somebody come by once more, and expects that nothing is left.
+    fn rest(&mut self, verdict: &mut Verdict) {
         self.bench.advance(REST_MS);
         for operation in self.model.closing() {
-            let mut ignored = Findings::new(findings.rules, &NOTHING);
+            let mut ignored = Verdict::new(verdict.rules, &NOTHING);
             self.operation(*operation, 0, 0, &mut ignored);
         }
         self.bench.advance(REST_MS);
-        findings.operation = "rest";
+        verdict.operation = "rest";
         let mut keys = self.bench.view().all().flat_map(View::keys);
         let left = keys.find(|(key, ..)| !self.model.may_stay(key));
-        findings.expect(Invariant::G5, left.is_none(), || {
+        verdict.expect(Invariant::G5, left.is_none(), || {
             let key = left.map(|(key, ..)| String::from_utf8_lossy(key).into_owned());
             format!("{} is still there", key.unwrap_or_default())
         });
     }
 
-    fn note(&mut self, step: usize, start_ms: i64, who: String, what: String, trace: &mut Vec<Line>) {
-        let is_request = !who.is_empty() && !what.starts_with("clock");
+    fn note(&mut self, step: usize, start_ms: i64, event: Event, trace: &mut Vec<Line>) {
+        let (who, what) = self.show(&event);
+        let is_request = matches!(&event, Event::Called { call, .. } if !self.is_fault(call));
         let show_message = |message: &Message| {
             format!("{} ← {}", String::from_utf8_lossy(&message.channel), message.payload.escape_ascii())
         };
@@ -462,38 +501,19 @@ impl Runner {
 /// Looks for nothing.
 static NOTHING: std::sync::LazyLock<Wanted> = std::sync::LazyLock::new(Wanted::nothing);
 
-/// What a request asks for, and of whom if there are several nodes.
-fn describe(row: &Operation, call: &Call, several: bool) -> String {
+/// Describes what a request asks for, and of whom if there are several nodes.
+fn describe(model: &dyn Model, call: &Call) -> String {
+    let row = &model.operations()[call.operation];
     let mut text = row.name.to_owned();
-    if call.lease_ms != 0
-        && (row.name.contains("acquire") || row.name.contains("renew") || row.name.contains("expire"))
-    {
+    if call.lease_ms != 0 && row.kind != Kind::Other {
         let _ = write!(text, " {} ms", call.lease_ms);
-    }
-    if call.wait_ms != 0 {
-        let _ = write!(text, " (waits {} ms)", call.wait_ms);
     }
     if call.count != 1 {
         let _ = write!(text, " ×{}", call.count);
     }
-    if several {
+    model.describe(call, &mut text);
+    if model.nodes() > 1 {
         let _ = write!(text, " at node {}", call.node);
-    }
-    if call.repeats {
-        text.push_str(" (the same)");
-    }
-    for member in members(call.members) {
-        let _ = write!(text, " {}", MEMBERS[member]);
-    }
-    let Limit { rate, interval_ms, per_client, keep_alive_ms, keeps_taken, only_existing } = call.limit;
-    if rate > 0 {
-        let _ = write!(text, " {rate} in {interval_ms} ms");
-        text.push_str(if per_client { " for each client" } else { "" });
-        text.push_str(if keeps_taken { ", keeping what is taken" } else { "" });
-        text.push_str(if only_existing { ", if there is one" } else { "" });
-        if keep_alive_ms > 0 {
-            let _ = write!(text, ", ends unused after {keep_alive_ms} ms");
-        }
     }
     text.push_str(match call.fate {
         Fate::Answered => "",
@@ -506,7 +526,7 @@ fn describe(row: &Operation, call: &Call, several: bool) -> String {
 /// The keys that remember replies to requests begin with it.
 const MEMORY: &[u8] = b"redisson_unlock_latch";
 
-/// The keyspace, a line for each key. Memories of requests are left out.
+/// Shows the keyspace, a line for each key, without the memories of requests.
 fn describe_keys(view: View) -> Vec<String> {
     let several = view.all().count() > 1;
     let mut lines = Vec::new();
@@ -522,7 +542,7 @@ fn describe_keys(view: View) -> Vec<String> {
     lines
 }
 
-/// The part of a key that its slot in a cluster comes from.
+/// Returns the part of a key that its slot in a cluster comes from.
 fn hash_tag(key: &[u8]) -> &[u8] {
     let tag = memchr::memchr(b'{', key).map(|open| &key[open + 1..]);
     match tag.and_then(|tag| Some(&tag[..memchr::memchr(b'}', tag)?])) {
@@ -531,7 +551,7 @@ fn hash_tag(key: &[u8]) -> &[u8] {
     }
 }
 
-/// The keyspace without the memories of requests, to be compared.
+/// Writes the keyspace without the memories of requests, to be compared.
 fn dump(view: View, into: &mut Vec<u8>) {
     into.clear();
     for (key, value, ttl_ms) in view.keys().filter(|(key, ..)| !key.starts_with(MEMORY)) {

@@ -1,9 +1,9 @@
 //! Schedules: who does what, when.
 //!
 //! A schedule is a vector of small numbers, and everything that happens in a run follows from it. So it can be shrunk without
-//! knowing what it means, and printed as one word.
+//! knowing what it means, and printed as one token.
 
-use crate::locks::model::Operation;
+use crate::model::Operation;
 use redlatch_core::rng::Rng;
 
 /// What happens besides the operations of an object. These come first in a [`Step::action`].
@@ -47,22 +47,22 @@ impl Step {
 /// How many choices a step has; models take the remainder for what they need.
 pub const CHOICES: usize = 8;
 
-/// A schedule as a word: three hex digits for each step.
+/// Returns the schedule token: three digits for each step.
 pub fn encode(steps: &[Step]) -> String {
     let digit = |n: u8| char::from_digit(u32::from(n), 36).unwrap_or('0');
     steps.iter().flat_map(|step| [digit(step.action), digit(step.owner), digit(step.choice)]).collect()
 }
 
-/// Reads what [`encode`] wrote.
-pub fn decode(word: &str) -> Option<Vec<Step>> {
-    let digits: Option<Vec<u8>> = word.chars().map(|c| c.to_digit(36).map(|n| n as u8)).collect();
+/// Parses a schedule token, or returns `None` if it is not one.
+pub fn decode(token: &str) -> Option<Vec<Step>> {
+    let digits: Option<Vec<u8>> = token.chars().map(|c| c.to_digit(36).map(|n| n as u8)).collect();
     let steps = digits?;
     (steps.len() % 3 == 0).then(|| {
         steps.chunks_exact(3).map(|step| Step { action: step[0], owner: step[1], choice: step[2] }).collect()
     })
 }
 
-/// Makes random schedules. Each has weights of its own, so that some never advance and others never lose a key.
+/// Makes a random schedule. Each has weights of its own, so that some never advance and others never lose a key.
 pub fn random(rng: &mut Rng, operations: &[Operation], owners: usize, faults: bool, into: &mut Vec<Step>) {
     let mut weights = [0u32; 64];
     let actions = (COMMON.len() + operations.len()).min(weights.len());
@@ -103,9 +103,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schedule_is_a_word() {
+    fn a_token_repeats_a_schedule() {
         let mut rng = Rng::new(7);
-        let operations = [Operation::new("anything", crate::locks::model::Sends::Pexpire); 9];
+        let operations = [Operation::new("anything", crate::model::Sends::Pexpire); 9];
         let mut steps = Vec::new();
         for _ in 0..100 {
             random(&mut rng, &operations, 3, true, &mut steps);

@@ -1,8 +1,8 @@
-//! The shortest schedule that still breaks the same promise.
+//! The shortest schedule that still violates the same invariant.
 
 use super::schedule::Step;
 
-/// Takes steps away and makes them simpler for as long as `breaks` says that the schedule still does it.
+/// Removes and simplifies steps for as long as `breaks` says that the schedule still violates the invariant.
 pub fn shrink(steps: &[Step], mut breaks: impl FnMut(&[Step]) -> bool) -> Vec<Step> {
     let mut best = steps.to_vec();
     loop {

@@ -1,15 +1,16 @@
-//! Scripts out of a jar.
+//! Reads the Lua scripts out of a jar.
 //!
 //! A Java compiler folds the literals that make up a script into one string constant, and loads it where the script is
-//! used: the text of a script stands whole in its class file, and the method around it tells its name.
+//! used: the whole text of a script is in its class file, and the method around it tells its name.
 
+use std::fmt;
 use std::io::{Cursor, Read};
 
 use noak::reader::Class;
 use noak::reader::attributes::{Code, RawInstruction};
 use noak::reader::cpool::Item;
 
-/// A Lua script and where its text stands.
+/// A Lua script and where its text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JarScript {
     /// The class without its package: `RedissonReadLock`, `renewal.LockTask`.
@@ -23,18 +24,47 @@ pub struct JarScript {
 }
 
 impl JarScript {
-    /// `Class.method`, with the number of the script where a method has several: `RedissonFairLock.tryLockInnerAsync#1`.
+    /// Returns `Class.method`, with the number of the script where a method has several: `RedissonFairLock.tryLockInnerAsync#1`.
     pub fn name(&self) -> String {
         let JarScript { class, method, index, .. } = self;
         if *index == 0 { format!("{class}.{method}") } else { format!("{class}.{method}#{index}") }
     }
 }
 
-/// All scripts of a jar, in the order of their classes' names and then as they stand there. The error says what is wrong with the
-/// jar; a class that cannot be read is one.
-pub fn scripts(jar: &[u8]) -> Result<Vec<JarScript>, String> {
-    let mut archive =
-        zip::ZipArchive::new(Cursor::new(jar)).map_err(|error| format!("not a jar: {error}"))?;
+/// Why a jar cannot be read.
+#[derive(Debug)]
+pub enum JarError {
+    NotAJar(zip::result::ZipError),
+    /// A file of the jar cannot be unpacked.
+    File {
+        name: String,
+        error: std::io::Error,
+    },
+    /// A class file is malformed.
+    Class {
+        name: String,
+        error: noak::error::DecodeError,
+    },
+}
+
+impl fmt::Display for JarError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JarError::NotAJar(error) => write!(f, "not a jar: {error}"),
+            JarError::File { name, error } => write!(f, "{name}: {error}"),
+            JarError::Class { name, error } => write!(f, "{name}: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for JarError {}
+
+/// Returns all scripts of a jar, in the order of their classes' names and then of their texts.
+///
+/// # Errors
+/// Fails if the bytes are not a jar, or if any class in it cannot be read.
+pub fn scripts(jar: &[u8]) -> Result<Vec<JarScript>, JarError> {
+    let mut archive = zip::ZipArchive::new(Cursor::new(jar)).map_err(JarError::NotAJar)?;
     let mut names: Vec<String> =
         archive.file_names().flatten().map(String::from).filter(|name| is_class(name)).collect();
     names.sort();
@@ -42,13 +72,15 @@ pub fn scripts(jar: &[u8]) -> Result<Vec<JarScript>, String> {
     let mut bytes = Vec::new();
     for name in names {
         bytes.clear();
-        archive
-            .by_name(&name)
-            .map_err(|error| error.to_string())
-            .and_then(|mut file| file.read_to_end(&mut bytes).map_err(|error| error.to_string()))
-            .map_err(|error| format!("{name}: {error}"))?;
-        if memchr::memmem::find(&bytes, CALL).is_some() {
-            class_scripts(&bytes, &mut scripts).map_err(|error| format!("{name}: {error}"))?;
+        let unpacked =
+            archive.by_name(&name).map_err(Into::into).and_then(|mut file| file.read_to_end(&mut bytes));
+        if let Err(error) = unpacked {
+            return Err(JarError::File { name, error });
+        }
+        if memchr::memmem::find(&bytes, CALL).is_some()
+            && let Err(error) = class_scripts(&bytes, &mut scripts)
+        {
+            return Err(JarError::Class { name, error });
         }
     }
     Ok(scripts)
@@ -57,7 +89,7 @@ pub fn scripts(jar: &[u8]) -> Result<Vec<JarScript>, String> {
 /// What every script contains.
 const CALL: &[u8] = b"redis.";
 
-/// The same class may stand in a jar again for newer Java releases.
+/// A jar may contain the same class again for newer Java releases.
 fn is_class(name: &str) -> bool {
     name.ends_with(".class") && !name.starts_with("META-INF/")
 }

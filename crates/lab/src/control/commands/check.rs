@@ -3,9 +3,9 @@
 use super::{Answer, Lab};
 use crate::control::words::{SimError, Words, quoted, syntax, unknown};
 use redlatch_locks::check::{Checker, Checks, Finding, Tally};
-use redlatch_locks::locks::invariant::Rules;
-use redlatch_locks::locks::model::Wanted;
-use redlatch_locks::locks::own;
+use redlatch_locks::invariant::Rules;
+use redlatch_locks::model::Wanted;
+use redlatch_locks::own::description;
 
 pub const USAGE: &[&str] = &[
     "SIM.CHECK ON [ALL | <object> | <promise> | <promise>@<operation> ...] [STRICT] [OWN <description>]",
@@ -55,10 +55,10 @@ pub fn parse_checks(words: &mut Words) -> Result<Checks, SimError> {
             "ALL" => {}
             "STRICT" => checks.rules = Rules::Strict,
             "OWN" => {
-                let description = words.text("the description of a lock")?;
-                let tools = own::tools(&description).map_err(|why| syntax(format!("OWN: {why}")))?;
-                checks.own.extend(tools);
-                checks.words.push(description);
+                let text = words.text("the description of a lock")?;
+                let scripts = description::scripts(&text).map_err(|why| syntax(format!("OWN: {why}")))?;
+                checks.own.extend(scripts);
+                checks.words.push(text);
             }
             _ if Checks::is_object(&text) => checks.objects.push(text),
             _ => {

@@ -1,0 +1,287 @@
+//! Which argument of a lock script is what.
+//!
+//! The same operation takes different arguments in different releases, and the text of a script tells which: `hincrby` counts under
+//! the owner, `pexpire` gets the lease. Here are the parameters and the words that several objects have in common; each object's
+//! folder adds its own.
+
+use std::fmt;
+
+use super::catalogue::home;
+use super::role::{Role, clock_index, owner_index};
+use super::text::{contains, digit_after, highest_index};
+
+/// The meaning of a key or an argument: a name of at most 15 bytes. It is stored as a number, so that two compare fast.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Parameter(u128);
+
+/// The last byte of a parameter says what kind it is.
+const DATA_KEY: u8 = 1;
+const REST: u8 = 2;
+
+impl Parameter {
+    /// A key that holds data of the lock.
+    pub const fn data_key(name: &str) -> Parameter {
+        Parameter::new(name, DATA_KEY)
+    }
+
+    /// A channel, the beginning of other keys' names, or a key that remembers a request.
+    pub const fn name(name: &str) -> Parameter {
+        Parameter::new(name, 0)
+    }
+
+    pub const fn argument(name: &str) -> Parameter {
+        Parameter::new(name, 0)
+    }
+
+    /// An argument that takes up all that follow.
+    pub const fn rest(name: &str) -> Parameter {
+        Parameter::new(name, REST)
+    }
+
+    const fn new(name: &str, kind: u8) -> Parameter {
+        let mut bytes = [0; 16];
+        let (front, _) = bytes.split_at_mut(name.len());
+        front.copy_from_slice(name.as_bytes());
+        assert!(bytes[15] == 0, "the name is too long");
+        bytes[15] = kind;
+        Parameter(u128::from_le_bytes(bytes))
+    }
+
+    fn kind(self) -> u8 {
+        self.0.to_le_bytes()[15]
+    }
+
+    /// Returns whether this is a key that holds data of the lock.
+    pub fn holds_data(self) -> bool {
+        self.kind() == DATA_KEY
+    }
+
+    /// Returns whether this takes up all arguments that follow.
+    pub fn takes_rest(self) -> bool {
+        self.kind() == REST
+    }
+}
+
+impl fmt::Debug for Parameter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let bytes = self.0.to_le_bytes();
+        let name = bytes[..15].split(|byte| *byte == 0).next().unwrap_or_default();
+        f.write_str(&String::from_utf8_lossy(name))
+    }
+}
+
+/// The object itself.
+pub const LOCK: Parameter = Parameter::data_key("lock");
+/// Where waiters are told; for fair locks the beginning of it.
+pub const CHANNEL: Parameter = Parameter::name("channel");
+/// What remembers the reply to a request.
+pub const LATCH: Parameter = Parameter::name("latch");
+pub const OWNER: Parameter = Parameter::argument("owner");
+/// An owner that is passed as a key, as the first releases did.
+pub const OWNER_KEY: Parameter = Parameter::data_key("owner_key");
+pub const LEASE_MS: Parameter = Parameter::argument("lease_ms");
+/// The client's clock, Unix time in ms.
+pub const CLOCK_MS: Parameter = Parameter::argument("clock_ms");
+/// What waiters are told.
+pub const MESSAGE: Parameter = Parameter::argument("message");
+/// `PUBLISH` or `SPUBLISH`.
+pub const PUBLISH: Parameter = Parameter::argument("publish");
+pub const LATCH_TTL: Parameter = Parameter::argument("latch_ttl_ms");
+/// How many permits, or how often to count down.
+pub const COUNT: Parameter = Parameter::argument("count");
+/// How many owners follow.
+pub const OWNER_COUNT: Parameter = Parameter::argument("owner_count");
+/// The error that a lock that is not re-entrant answers its owner with.
+pub const REFUSAL: Parameter = Parameter::argument("refusal");
+
+/// The keys and the arguments that a script takes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Binding {
+    pub keys: Vec<Parameter>,
+    pub args: Vec<Parameter>,
+}
+
+/// A key or an argument whose meaning the text of a script does not tell.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UnknownArgument {
+    /// `KEYS` or `ARGV`.
+    table: &'static str,
+    /// Counts from 1.
+    index: usize,
+}
+
+impl fmt::Display for UnknownArgument {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}[{}] is not understood", self.table, self.index)
+    }
+}
+
+impl std::error::Error for UnknownArgument {}
+
+/// How an object's scripts are called, as far as the words that all objects share do not say it.
+pub struct Arguments {
+    /// Words before the index of a key.
+    pub keys: &'static [(&'static str, Parameter)],
+    /// Words before the index of an argument in the scripts of one role.
+    pub args_of: &'static [(Role, &'static str, Parameter)],
+    /// Words before the index of an argument in all scripts of the object.
+    pub args: &'static [(&'static str, Parameter)],
+    /// The scripts whose arguments kept their order through all releases and at most grew in number.
+    pub in_order: &'static [(Role, &'static [Parameter], &'static [Parameter])],
+    /// The scripts that do not take the object itself.
+    pub without_lock: &'static [Role],
+    /// Adds what needs more than one place of the text.
+    pub adjust: fn(Role, &[u8], &mut Draft),
+    /// The parameters that [checks](crate::check) can read, besides those that objects have in common.
+    pub readable: &'static [Parameter],
+}
+
+impl Arguments {
+    /// Nothing besides what objects have in common.
+    pub const COMMON: Arguments = Arguments {
+        keys: &[],
+        args_of: &[],
+        args: &[],
+        in_order: &[],
+        without_lock: &[],
+        adjust: |_, _, _| {},
+        readable: &[],
+    };
+
+    pub(super) fn has_lock(&self, role: Role) -> bool {
+        !self.without_lock.contains(&role)
+    }
+}
+
+/// A binding in the making. What is set first stays.
+pub struct Draft {
+    pub keys: Vec<Option<Parameter>>,
+    pub args: Vec<Option<Parameter>>,
+}
+
+impl Draft {
+    /// Sets a key by its index, which counts from 1.
+    pub fn set_key(&mut self, index: Option<usize>, parameter: Parameter) {
+        set(&mut self.keys, index, parameter);
+    }
+
+    /// Sets an argument by its index, which counts from 1.
+    pub fn set_arg(&mut self, index: Option<usize>, parameter: Parameter) {
+        set(&mut self.args, index, parameter);
+    }
+}
+
+fn set(parameters: &mut [Option<Parameter>], index: Option<usize>, parameter: Parameter) {
+    if let Some(place) = index.and_then(|index| parameters.get_mut(index.checked_sub(1)?)) {
+        place.get_or_insert(parameter);
+    }
+}
+
+impl Binding {
+    /// Reads the arguments of a script with a known role out of its text.
+    ///
+    /// # Errors
+    /// Fails if the text does not tell what an argument means.
+    pub fn of(role: Role, script: &[u8]) -> Result<Binding, UnknownArgument> {
+        let arguments = home(role).map_or(&Arguments::COMMON, |object| object.arguments);
+        let mut draft =
+            in_order(role, arguments, script).unwrap_or_else(|| by_words(role, arguments, script));
+        (arguments.adjust)(role, script, &mut draft);
+        Ok(Binding { keys: whole("KEYS", draft.keys)?, args: whole("ARGV", draft.args)? })
+    }
+
+    /// Returns whether a request carries an id of its own, so that a second execution can be told from a second request.
+    pub fn has_latch(&self) -> bool {
+        self.keys.contains(&LATCH)
+    }
+}
+
+fn whole(table: &'static str, parameters: Vec<Option<Parameter>>) -> Result<Vec<Parameter>, UnknownArgument> {
+    let parameters = parameters.into_iter().enumerate();
+    parameters
+        .map(|(index, parameter)| parameter.ok_or(UnknownArgument { table, index: index + 1 }))
+        .collect()
+}
+
+fn in_order(role: Role, arguments: &Arguments, script: &[u8]) -> Option<Draft> {
+    let (_, keys, args) = arguments.in_order.iter().find(|(of, ..)| *of == role)?;
+    let mut keys: Vec<_> = keys.iter().copied().map(Some).collect();
+    keys.truncate(highest_index(script, b"KEYS["));
+    let takes_rest = args.last().is_some_and(|last| last.takes_rest());
+    let mut args: Vec<_> = args.iter().copied().map(Some).collect();
+    if !takes_rest {
+        args.truncate(highest_index(script, b"ARGV["));
+    }
+    Some(Draft { keys, args })
+}
+
+fn by_words(role: Role, arguments: &Arguments, script: &[u8]) -> Draft {
+    let mut draft = Draft {
+        keys: vec![None; highest_index(script, b"KEYS[")],
+        args: vec![None; highest_index(script, b"ARGV[")],
+    };
+    if contains(script, b"#KEYS") {
+        // One object at a time.
+        let owner = owner_index(script).unwrap_or(2);
+        let keys = if contains(script, b"#KEYS,2do") { 2 } else { 1 };
+        draft = Draft { keys: vec![None; keys], args: vec![None; owner] };
+        draft.set_arg(Some(1), LEASE_MS);
+        draft.set_arg(Some(owner), OWNER);
+        draft.set_arg(Some(2), OWNER_COUNT);
+    }
+    if arguments.has_lock(role) {
+        draft.set_key(Some(1), LOCK);
+    }
+    for (words, parameter) in KEYS.iter().chain(arguments.keys) {
+        draft.set_key(digit_after(script, words), *parameter);
+    }
+    if contains(script, b"redis.call(ARGV[") {
+        draft.set_key(digit_after(script, "],KEYS["), CHANNEL);
+    }
+    draft.set_arg(owner_index(script), OWNER);
+    draft.set_arg(clock_index(script), CLOCK_MS);
+    for (_, words, parameter) in arguments.args_of.iter().filter(|(of, ..)| *of == role) {
+        draft.set_arg(digit_after(script, words), *parameter);
+    }
+    for (words, parameter) in arguments.args.iter().chain(ARGS) {
+        draft.set_arg(digit_after(script, words), *parameter);
+    }
+    draft
+}
+
+/// Words before the index of a key. The first that fits counts.
+const KEYS: &[(&str, Parameter)] =
+    &[("localval=redis.call('get',KEYS[", LATCH), ("'publish',KEYS[", CHANNEL)];
+
+/// Words before the index of an argument.
+const ARGS: &[(&str, Parameter)] = &[
+    ("'publish',KEYS[2],ARGV[", MESSAGE),
+    ("'publish',KEYS[3],ARGV[", MESSAGE),
+    ("redis.call(ARGV[", PUBLISH),
+    ("],KEYS[2],ARGV[", MESSAGE),
+    (",1,'px',ARGV[", LATCH_TTL),
+    ("'pexpire',KEYS[1],ARGV[", LEASE_MS),
+    ("error_reply(ARGV[", REFUSAL),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_shows_its_name_and_kind() {
+        let (key, rest) = (Parameter::data_key("queue"), Parameter::rest("permits"));
+        assert_eq!(format!("{key:?} {rest:?}"), "queue permits");
+        assert!(key.holds_data() && !key.takes_rest());
+        assert!(rest.takes_rest() && !rest.holds_data());
+        assert_ne!(key, Parameter::name("queue"));
+    }
+
+    #[test]
+    fn an_argument_that_no_words_name_is_an_error() {
+        let script = b"if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then \
+            redis.call('pexpire', KEYS[1], ARGV[1]); return ARGV[3]; end; return 0;";
+        let error = Binding::of(super::super::rlock::roles::RENEW, script).unwrap_err();
+        assert_eq!(error.to_string(), "ARGV[3] is not understood");
+    }
+}

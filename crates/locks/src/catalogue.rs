@@ -1,0 +1,73 @@
+//! The catalogue of lock objects.
+//!
+//! To add an object, write its folder, declare the folder in `locks/mod.rs` and add its line to [`OBJECTS`].
+
+use super::binding::Arguments;
+use super::model::Model;
+use super::role::{Role, Shape, Shared};
+use super::script_set::ScriptSet;
+use super::{fair, faster, latch, multi, own, permit, rate, rlock, rw, semaphore};
+
+/// A kind of lock object: how its scripts are recognised and called, and the model that judges them.
+pub struct Object {
+    /// What commands and reports call it.
+    pub name: &'static str,
+    pub roles: &'static [Role],
+    /// How its scripts look. The first shape that fits decides, over all objects.
+    pub shapes: &'static [Shape],
+    /// Its scripts whose texts another object has too.
+    pub shared: &'static [Shared],
+    pub arguments: &'static Arguments,
+    /// Makes a model for the scripts of a release.
+    pub model: fn(&ScriptSet) -> Box<dyn Model>,
+}
+
+/// All objects, in the order in which they are searched and reported.
+pub const OBJECTS: &[&Object] = &[
+    &rlock::RLOCK,
+    &rw::READ_WRITE,
+    &fair::FAIR,
+    &fair::NON_REENTRANT,
+    &rlock::SPIN,
+    &rlock::FENCED,
+    &rlock::NON_REENTRANT,
+    &semaphore::SEMAPHORE,
+    &permit::PERMIT_SEMAPHORE,
+    &latch::COUNT_DOWN_LATCH,
+    &rate::RATE_LIMITER,
+    &faster::FASTER_MULTI_LOCK,
+    &multi::MULTI,
+    &multi::RED_LOCK,
+    &own::OWN,
+];
+
+/// Returns the object that declares a role.
+pub fn home(role: Role) -> Option<&'static Object> {
+    OBJECTS.iter().copied().find(|object| object.roles.contains(&role))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_name_and_role_belongs_to_one_object() {
+        let names: BTreeSet<&str> = OBJECTS.iter().map(|object| object.name).collect();
+        assert_eq!(names.len(), OBJECTS.len());
+        let roles: BTreeSet<Role> = Role::all().collect();
+        assert_eq!(roles.len(), Role::all().count());
+    }
+
+    #[test]
+    fn shapes_and_shared_texts_lead_to_roles_of_their_object() {
+        for object in OBJECTS {
+            let shapes = object.shapes.iter().map(Shape::role);
+            for role in shapes.chain(object.shared.iter().map(|shared| shared.role)) {
+                assert!(object.roles.contains(&role), "{}: {}", object.name, role.name());
+            }
+            assert!(object.shared.iter().all(|shared| home(shared.of).is_some()), "{}", object.name);
+        }
+    }
+}

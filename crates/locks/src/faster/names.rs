@@ -1,0 +1,34 @@
+//! The members and arguments of a group lock.
+
+use super::roles::*;
+use crate::binding::{
+    Arguments, CHANNEL, CLOCK_MS, LATCH, LATCH_TTL, LEASE_MS, LOCK, MESSAGE, OWNER, PUBLISH, Parameter,
+};
+
+/// All members of a group.
+pub const ALL_MEMBERS: Parameter = Parameter::rest("members");
+
+pub const ARGUMENTS: Arguments = Arguments {
+    in_order: &[
+        (ACQUIRE, &[LOCK], &[LEASE_MS, CLOCK_MS, OWNER, ALL_MEMBERS]),
+        (TRY_ACQUIRE, &[LOCK], &[CLOCK_MS, LEASE_MS, OWNER, ALL_MEMBERS]),
+        (
+            UNLOCK,
+            &[LOCK, CHANNEL, LATCH],
+            &[OWNER, MESSAGE, LEASE_MS, PUBLISH, LATCH_TTL, CLOCK_MS, ALL_MEMBERS],
+        ),
+        (RENEW, &[LOCK], &[LEASE_MS, CLOCK_MS, OWNER, ALL_MEMBERS]),
+        (FORCE_UNLOCK, &[LOCK, CHANNEL], &[MESSAGE, PUBLISH, ALL_MEMBERS]),
+        (IS_HELD, &[LOCK], &[CLOCK_MS, OWNER, ALL_MEMBERS]),
+        (IS_LOCKED, &[LOCK], &[CLOCK_MS, ALL_MEMBERS]),
+    ],
+    ..Arguments::COMMON
+};
+
+/// The members that a group has.
+pub const MEMBERS: [&str; 3] = ["m1", "m2", "m3"];
+
+/// Iterates over the members in a set of bits.
+pub fn members(mask: u8) -> impl Iterator<Item = usize> {
+    (0..MEMBERS.len()).filter(move |member| mask & 1 << member != 0)
+}

@@ -1,0 +1,12 @@
+//! The keys and arguments of a count-down latch.
+
+use super::roles::TRY_SET;
+use crate::binding::{Arguments, COUNT};
+use crate::model::Names;
+
+pub const ARGUMENTS: Arguments =
+    Arguments { args_of: &[(TRY_SET, "'set',KEYS[1],ARGV[", COUNT)], ..Arguments::COMMON };
+
+pub fn names() -> Names {
+    Names::with_channel("my:latch", "redisson_countdownlatch__channel__{my:latch}".to_owned())
+}

@@ -1,0 +1,39 @@
+//! The model of count-down latches notices what it has to, and nothing else.
+
+use super::model::CountDownLatch;
+use crate::binding::MESSAGE;
+use crate::invariant::Invariant;
+use crate::model::{Args, Call, Model, Reply};
+use crate::testing::{Keys, NO_MESSAGES};
+
+#[test]
+fn a_request_counts_down_by_one() {
+    for (left, violated) in [(2, None), (1, Some(Invariant::C1))] {
+        let (mut keys, mut model) = (Keys::new(), CountDownLatch::default());
+        keys.set_number("my:latch", 3);
+        let found = keys.judge(&mut model, ("count_down", 0, 0), (Reply::Nil, NO_MESSAGES), |keys, _| {
+            keys.set_number("my:latch", left);
+        });
+        assert_eq!(found, violated, "{left} left");
+    }
+}
+
+#[test]
+fn opening_is_told_once() {
+    let (mut keys, mut model) = (Keys::new(), CountDownLatch::default());
+    keys.set_number("my:latch", 1);
+    let found = keys.judge(&mut model, ("count_down", 0, 0), (Reply::Nil, NO_MESSAGES), |keys, _| {
+        keys.delete("my:latch");
+    });
+    assert_eq!(found, Some(Invariant::C2));
+}
+
+#[test]
+fn setting_and_opening_are_told_apart() {
+    let model = CountDownLatch::default();
+    let mut args = Args::default();
+    for operation in [0, 1] {
+        model.write(MESSAGE, &Call { operation, ..Call::default() }, &mut args);
+    }
+    assert_eq!(args.iter().collect::<Vec<_>>(), [b"1", b"0"]);
+}

@@ -1,0 +1,50 @@
+//! The names of a lock object's keys and channels, as Redisson makes them.
+
+use super::args::Args;
+use super::binding::*;
+use super::model::{Call, LATCH_TTL_MS, OWNER_IDS};
+
+/// How a lock that is not re-entrant refuses its owner.
+pub const REACQUIRED: &str = "NON_REENTRANT_REACQUIRE";
+
+/// The names that objects have in common. Each object's folder adds its own.
+#[derive(Clone, Debug)]
+pub struct Names {
+    pub lock: String,
+    pub channel: String,
+    /// The beginning of the keys that remember requests.
+    latch: String,
+}
+
+impl Names {
+    /// Names an object whose channel Redisson derives from the object's name.
+    pub fn new(lock: &str, channel: &str) -> Names {
+        Names::with_channel(lock, format!("{channel}:{{{lock}}}"))
+    }
+
+    pub fn with_channel(lock: &str, channel: String) -> Names {
+        Names { channel, latch: format!("redisson_unlock_latch:{{{lock}}}:"), lock: lock.to_owned() }
+    }
+
+    /// Writes a key or an argument that objects have in common, and nothing for a parameter of one object.
+    pub fn write(&self, parameter: Parameter, call: &Call, out: &mut Args) {
+        match parameter {
+            LOCK => out.text(&self.lock),
+            CHANNEL => out.text(&self.channel),
+            LATCH => {
+                out.text(&self.latch);
+                out.extend_hex(call.request);
+            }
+            OWNER => out.text(OWNER_IDS[call.owner]),
+            LEASE_MS => out.int(call.lease_ms),
+            CLOCK_MS => out.int(call.clock_ms()),
+            MESSAGE => out.text("0"),
+            PUBLISH => out.text("PUBLISH"),
+            LATCH_TTL => out.int(LATCH_TTL_MS),
+            COUNT => out.int(call.count),
+            OWNER_COUNT => out.int(1),
+            REFUSAL => out.text(REACQUIRED),
+            _ => {}
+        }
+    }
+}

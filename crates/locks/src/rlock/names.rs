@@ -1,0 +1,21 @@
+//! The keys of an RLock and its kin.
+
+use crate::binding::{Arguments, LEASE_MS, Parameter};
+use crate::model::Names;
+
+/// A fenced lock's counter.
+pub const TOKEN: Parameter = Parameter::data_key("token");
+
+pub const ARGUMENTS: Arguments =
+    Arguments { args: &[("cjson.encode(o),'px',ARGV[", LEASE_MS)], ..Arguments::COMMON };
+
+pub const FENCED_ARGUMENTS: Arguments = Arguments { keys: &[("'incr',KEYS[", TOKEN)], ..ARGUMENTS };
+
+pub fn names() -> Names {
+    Names::new("my:lock", "redisson_lock__channel")
+}
+
+/// Returns the key of a fenced lock's counter.
+pub fn token(names: &Names) -> String {
+    format!("redisson_lock_token:{{{}}}", names.lock)
+}

@@ -1,0 +1,156 @@
+//! What a lock script does, recognised by its text alone.
+//!
+//! The commands that a script calls, in their order, identify it; a few words of its text tell scripts with the same commands apart.
+//! White space does not count. The shapes of all [objects](super::catalogue) together cover Redisson 2.2 to 4.7. A changed script that
+//! calls other commands is not recognised; one that only words things differently around the same calls is.
+//!
+//! ```
+//! use redlatch_locks::{rlock, role::recognise};
+//!
+//! let script = b"if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then \
+//!     redis.call('pexpire', KEYS[1], ARGV[1]); return 1; end; return 0;";
+//! let found = recognise(script).unwrap();
+//! assert_eq!((found.role, found.owner), (rlock::roles::RENEW, Some(2)));
+//! assert_eq!(found.role.name(), "rlock.renew");
+//! ```
+
+use super::catalogue::{OBJECTS, home};
+use super::text::{self, Commands};
+
+/// What a script does to which object. Each object's folder declares its own roles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Role(&'static str);
+
+impl Role {
+    /// Names a role: `object.operation`.
+    pub(super) const fn new(name: &'static str) -> Role {
+        Role(name)
+    }
+
+    /// Iterates over the roles of all objects.
+    pub fn all() -> impl Iterator<Item = Role> {
+        OBJECTS.iter().flat_map(|object| object.roles).copied()
+    }
+
+    /// Returns `object.operation`: `rlock.acquire`, `rw.read.unlock`.
+    pub fn name(self) -> &'static str {
+        self.0
+    }
+
+    /// Returns the object: `rlock`, `rw.read`.
+    pub fn object(self) -> &'static str {
+        self.0.rsplit_once('.').map_or(self.0, |(object, _)| object)
+    }
+
+    /// Returns what the script is in a class: some objects share the text of a script.
+    pub fn of_class(self, class: &str) -> Role {
+        let shared = OBJECTS.iter().flat_map(|object| object.shared);
+        shared
+            .into_iter()
+            .find(|shared| shared.of == self && shared.class == class)
+            .map_or(self, |shared| shared.role)
+    }
+
+    /// Iterates over what a script with this text can be: this role first, then those that other objects give to the same text.
+    pub fn readings(self) -> impl Iterator<Item = Role> {
+        let shared = OBJECTS.iter().flat_map(|object| object.shared);
+        std::iter::once(self).chain(shared.filter(move |shared| shared.of == self).map(|shared| shared.role))
+    }
+}
+
+/// The commands that a role's scripts call, and words of their text.
+pub struct Shape {
+    role: Role,
+    /// In their order. `x?` may be missing, `x|y` is either; `publish` also matches a command that comes from `ARGV`.
+    commands: &'static str,
+    /// Joined by ` & `; without spaces.
+    words: &'static str,
+}
+
+impl Shape {
+    pub(super) const fn new(role: Role, commands: &'static str, words: &'static str) -> Shape {
+        Shape { role, commands, words }
+    }
+
+    #[cfg(test)]
+    pub(super) fn role(&self) -> Role {
+        self.role
+    }
+
+    fn fits(&self, script: &[u8], commands: &Commands) -> bool {
+        text::matches(self.commands, commands)
+            && self.words.split(" & ").all(|word| text::contains(script, word.as_bytes()))
+    }
+}
+
+/// A script of one object whose text another object's script has too.
+pub struct Shared {
+    /// The role that the text is recognised as.
+    pub of: Role,
+    /// The class from which it has the other role.
+    pub class: &'static str,
+    pub role: Role,
+}
+
+/// A recognised script. Indexes count from 1, as in Lua.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Recognised {
+    pub role: Role,
+    /// The index in `ARGV` of the caller, `uuid:thread`; of the first one, if the script takes several.
+    pub owner: Option<usize>,
+    /// The index in `ARGV` of the client's clock, Unix time in ms.
+    pub time: Option<usize>,
+    /// The index in `KEYS` of the object itself; of the first one, if the script takes several.
+    pub lock: Option<usize>,
+}
+
+/// Returns the role of a script, or `None` if it is not a known lock script. The first shape that fits decides.
+pub fn role(script: &[u8]) -> Option<Role> {
+    let commands = text::commands(script)?;
+    let mut shapes = OBJECTS.iter().flat_map(|object| object.shapes);
+    shapes.find(|shape| shape.fits(script, &commands)).map(|shape| shape.role)
+}
+
+/// Returns the role of a script and which of its arguments are what.
+pub fn recognise(script: &[u8]) -> Option<Recognised> {
+    let role = role(script)?;
+    let lock = home(role).is_none_or(|object| object.arguments.has_lock(role)).then_some(1);
+    Some(Recognised { role, owner: owner_index(script), time: clock_index(script), lock })
+}
+
+/// Returns the index in `ARGV` of the owner.
+pub(super) fn owner_index(script: &[u8]) -> Option<usize> {
+    OWNER.iter().find_map(|(words, add)| Some(text::digit_after(script, words)? + add))
+}
+
+/// Returns the index in `ARGV` of the client's clock.
+pub(super) fn clock_index(script: &[u8]) -> Option<usize> {
+    CLOCK.iter().find_map(|words| text::digit_after(script, words))
+}
+
+/// Words before the index of the owner: as a field, as a member, by the name of a variable; and what to add to that index.
+const OWNER: &[(&str, usize)] = &[
+    ("'hincrby',KEYS[1],ARGV[", 0),
+    ("'hexists',KEYS[1],ARGV[", 0),
+    ("'hexists',KEYS[i],ARGV[i+", 1),
+    ("'lrem',KEYS[1],0,ARGV[", 0),
+    ("localcounter=redis.call('hget',KEYS[1],ARGV[", 0),
+    ("localj=", 1),
+    ("localargIdx=", 1),
+    ("currentThread=ARGV[", 0),
+    ("lockName=ARGV[", 0),
+    ("o['o']==ARGV[", 0),
+];
+
+/// Words before the index of the client's clock, which deadlines are compared with.
+const CLOCK: &[&str] = &[
+    "timeout<=tonumber(ARGV[",
+    "tonumber(timeout)<=tonumber(ARGV[",
+    "currentTime=tonumber(ARGV[",
+    "tonumber(ARGV[3])+tonumber(ARGV[",
+    "'zrangebyscore',KEYS[2],0,ARGV[",
+    "'zrangebyscore',KEYS[3],0,ARGV[",
+    "tonumber(expire)<=tonumber(ARGV[",
+    "permitsName,0,tonumber(ARGV[",
+    "now=tonumber(ARGV[",
+];

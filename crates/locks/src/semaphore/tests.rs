@@ -1,0 +1,31 @@
+//! The model of semaphores notices what it has to, and nothing else.
+
+use super::model::Semaphore;
+use crate::invariant::Invariant;
+use crate::model::Reply;
+use crate::testing::{Keys, NO_MESSAGES, message};
+
+#[test]
+fn permits_change_by_what_was_asked_for() {
+    for (left, violated) in [(2, None), (1, Some(Invariant::Q1))] {
+        let (mut keys, mut model) = (Keys::new(), Semaphore::default());
+        keys.set_number("my:semaphore", 3);
+        let found = keys.judge(&mut model, ("acquire", 0, 0), (Reply::Int(1), NO_MESSAGES), |keys, _| {
+            keys.set_number("my:semaphore", left);
+        });
+        assert_eq!(found, violated, "{left} left");
+    }
+}
+
+#[test]
+fn waiters_are_not_told_a_negative_number() {
+    for (number, violated) in [("1", None), ("-1", Some(Invariant::Q3))] {
+        let (mut keys, mut model) = (Keys::new(), Semaphore::default());
+        keys.set_number("my:semaphore", 0);
+        let told = [message("redisson_sc:{my:semaphore}", number)];
+        let found = keys.judge(&mut model, ("release", 0, 0), (Reply::Int(1), &told), |keys, _| {
+            keys.set_number("my:semaphore", 1);
+        });
+        assert_eq!(found, violated, "told {number}");
+    }
+}
