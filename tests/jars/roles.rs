@@ -2,8 +2,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-#[path = "jars/mod.rs"]
-mod jars;
+use crate::jars;
 
 use std::collections::BTreeSet;
 
@@ -12,7 +11,7 @@ use redlatch::locks::role::{Recognised, Role, recognise, role};
 
 /// Every release that the tests know.
 fn releases() -> impl Iterator<Item = &'static str> {
-    include_str!("jars/releases").split_whitespace()
+    include_str!("releases").split_whitespace()
 }
 
 /// The classes whose scripts are lock scripts.
