@@ -5,6 +5,7 @@ mod support;
 
 mod byte_fuzz;
 mod cli;
+mod closed_pipe;
 mod control;
 mod demo;
 mod determinism;
