@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use super::output;
 use redlatch_compare::bench::{self, Measure, Options, Speed, workload};
 
 /// Measures servers side by side: the work of locks, and the simplest commands.
@@ -99,7 +100,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     };
     let options = Options { subject: cli.subject, against: cli.against, measure };
     super::serve::raise_file_limit(options.connections());
-    match bench::run(&options, &mut std::io::stdout()) {
+    match bench::run(&options, &mut output::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("redlatch bench: {why}");

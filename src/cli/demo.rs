@@ -1,6 +1,5 @@
 //! `redlatch demo`: how distributed locks fail, told step by step.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -53,7 +52,6 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     ExitCode::from((failed > 0) as u8)
 }
 
-/// Whoever reads may stop at any line.
 fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
+    println!("{line}");
 }

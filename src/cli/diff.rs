@@ -1,10 +1,11 @@
 //! `redlatch diff`: random commands to two servers.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
 
+use super::output;
 use redlatch_compare::diff;
 
 /// Sends the same random commands to a real server and to redlatch, and prints every difference as the shortest
@@ -76,9 +77,8 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
             eprint!("\r\x1b[K{text}");
         }
     };
-    let result = diff::run(&options, &mut std::io::stdout(), &mut progress);
+    let result = diff::run(&options, &mut output::stdout(), &mut progress);
     progress("");
-    let _ = std::io::stdout().flush();
     match result {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::from(1),

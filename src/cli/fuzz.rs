@@ -1,6 +1,5 @@
 //! `redlatch fuzz`: broken promises of lock scripts, with the shortest schedule that shows each.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,13 +12,6 @@ use redlatch_locks::fuzz::{self, Options, compare, report};
 use redlatch_locks::invariant::{Invariant, Rules};
 use redlatch_locks::model::{Violation, Wanted};
 use redlatch_locks::script_set::ScriptSet;
-
-/// Prints. Who reads may have gone before the end.
-macro_rules! say {
-    ($($text:tt)*) => {{
-        let _ = write!(std::io::stdout(), $($text)*);
-    }};
-}
 
 /// Looks for broken promises in the lock scripts of a Redisson release.
 ///
@@ -157,7 +149,7 @@ fn merge(paths: &[String]) -> Result<(), String> {
         serde_json::from_slice(&bytes).map_err(|error| format!("{path}: {error}"))
     };
     let documents: Vec<serde_json::Value> = paths.iter().map(read).collect::<Result<_, String>>()?;
-    say!("{:#}\n", report::merge(documents));
+    print!("{:#}\n", report::merge(documents));
     Ok(())
 }
 
@@ -192,7 +184,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
 fn run(cli: &Cli) -> Result<bool, String> {
     if cli.list {
         for invariant in Invariant::ALL {
-            say!("{:4} {}\n", invariant.id(), invariant.text());
+            print!("{:4} {}\n", invariant.id(), invariant.text());
         }
         return Ok(false);
     }
@@ -218,8 +210,8 @@ fn run(cli: &Cli) -> Result<bool, String> {
     if let (Some(old), Some(new)) = (&cli.old, &cli.new) {
         let differences = compare::compare(&kit(old)?, &kit(new)?, &options);
         let (old, new) = (old.display().to_string(), new.display().to_string());
-        differences.iter().for_each(|difference| say!("{}\n", report::difference(difference, &old, &new)));
-        say!("{} objects differ\n", differences.len());
+        differences.iter().for_each(|difference| print!("{}\n", report::difference(difference, &old, &new)));
+        print!("{} objects differ\n", differences.len());
         return Ok(!differences.is_empty());
     }
     let (kit, source) = match (&cli.jar, &cli.scripts) {
@@ -237,23 +229,23 @@ fn run(cli: &Cli) -> Result<bool, String> {
         Format::Text => {
             for report in &reports {
                 for finding in &report.findings {
-                    say!("{}", report::text(finding, &source));
+                    print!("{}", report::text(finding, &source));
                     if let Some(real) = &mut real {
-                        say!("  {}\n", compared(real, &finding.lines)?);
+                        print!("  {}\n", compared(real, &finding.lines)?);
                     }
                     if cli.emit_test {
-                        say!("\n{}\n", report::test(finding));
+                        print!("\n{}\n", report::test(finding));
                     }
-                    say!("\n");
+                    print!("\n");
                 }
             }
             for report in &reports {
-                say!("{}", report::coverage(report));
+                print!("{}", report::coverage(report));
             }
-            kit.left_out().iter().for_each(|why| say!("not run: {why}\n"));
+            kit.left_out().iter().for_each(|why| print!("not run: {why}\n"));
         }
-        Format::Json => say!("{}", report::json(&reports, &source)),
-        Format::Junit => say!("{}", report::junit(&reports, &source)),
+        Format::Json => print!("{}", report::json(&reports, &source)),
+        Format::Junit => print!("{}", report::junit(&reports, &source)),
     }
     Ok(reports.iter().any(|report| !report.findings.is_empty()))
 }
@@ -292,12 +284,12 @@ fn replay(kit: &ScriptSet, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted)
         fuzz::runner_for(kit, object).ok_or_else(|| format!("no object '{object}' in this release"))?;
     let mut lines = Vec::new();
     let broken = runner.run(&steps, rules, wanted, Some(&mut lines));
-    say!("{}", report::table(&lines));
+    print!("{}", report::table(&lines));
     if let Some(address) = &cli.against {
-        say!("  {}\n", compared(&mut Real::connect(address).map_err(|error| error.to_string())?, &lines)?);
+        print!("  {}\n", compared(&mut Real::connect(address).map_err(|error| error.to_string())?, &lines)?);
     }
     if let Some((_, Violation { invariant, operation, text })) = &broken {
-        say!(
+        print!(
             "\n{object}: {} broken at {operation}: {text}\n  promised: {}\n",
             invariant.id(),
             invariant.text()

@@ -3,6 +3,10 @@
 // A driver: here, and nowhere below, is the real world.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
+// First, so that its macros hide those of the standard library in all that follows.
+#[macro_use]
+mod output;
+
 mod bench;
 mod demo;
 mod diff;

@@ -38,6 +38,8 @@ fn in_runtime<T>(options: Options, act: impl AsyncFnOnce(Options) -> Result<T, S
         .with_env_filter(filter)
         .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr)
+        // It would tell of a closed standard error there, and panic.
+        .log_internal_errors(false)
         .init();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -1,6 +1,5 @@
 //! `redlatch trace`: traces for people.
 
-use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -51,17 +50,12 @@ fn run(action: Action) -> Result<(), String> {
     let read =
         |file: &str| std::fs::read_to_string(file).map_err(|error| format!("cannot read {file}: {error}"));
     match action {
-        Action::Show { file, svg: None } => print(&Story::of(&read(&file)?)?.to_string()),
+        Action::Show { file, svg: None } => print!("{}", Story::of(&read(&file)?)?),
         Action::Show { file, svg: Some(picture) } => {
             let drawn = svg::draw(&Story::of(&read(&file)?)?);
             std::fs::write(&picture, drawn).map_err(|error| format!("cannot write {picture}: {error}"))?;
         }
-        Action::Cost { file } => print(&cost::table(&read(&file)?)?),
+        Action::Cost { file } => print!("{}", cost::table(&read(&file)?)?),
     }
     Ok(())
-}
-
-/// Whoever reads may stop at any line.
-fn print(text: &str) {
-    let _ = std::io::stdout().write_all(text.as_bytes());
 }

@@ -7,4 +7,5 @@
 
 pub mod case;
 pub mod client;
+pub mod oracle;
 pub mod server;

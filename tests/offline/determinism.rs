@@ -73,7 +73,7 @@ fn another_process_gives_the_same_digest() {
     let run = || {
         let program = std::env::current_exe().unwrap();
         let output = Command::new(program)
-            .args(["--exact", "digest_for_another_process", "--nocapture"])
+            .args(["--exact", "determinism::digest_for_another_process", "--nocapture"])
             .output()
             .unwrap();
         let text = String::from_utf8(output.stdout).unwrap();

@@ -2,8 +2,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-#[path = "jars/mod.rs"]
-mod jars;
+use crate::jars;
 
 use redlatch::{Client, Sim, SimOptions};
 use redlatch_lab::trace::Replay;

@@ -2,14 +2,12 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-mod support;
-
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-use support::client::{Client, encode};
-use support::server::Server;
+use crate::support::client::{Client, encode};
+use crate::support::server::Server;
 
 /// Resident memory of a process in bytes.
 fn resident(server: &Server) -> u64 {

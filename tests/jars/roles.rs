@@ -2,8 +2,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-#[path = "jars/mod.rs"]
-mod jars;
+use crate::jars;
 
 use std::collections::BTreeSet;
 
@@ -14,7 +13,7 @@ use redlatch_locks::{fair, faster, latch, permit, rate, rlock, rw, semaphore};
 
 /// Every release that the tests know.
 fn releases() -> impl Iterator<Item = &'static str> {
-    include_str!("jars/releases").split_whitespace()
+    include_str!("releases").split_whitespace()
 }
 
 /// The classes whose scripts are lock scripts.
@@ -74,7 +73,7 @@ fn every_text_keeps_its_role() {
         let [owner, time, lock] = [found.owner, found.time, found.lock].map(|index| index.unwrap_or(0));
         lines.insert(format!("{sha} {role} {owner} {time} {lock}"));
     }
-    let known: BTreeSet<String> = include_str!("jars/roles").lines().map(str::to_owned).collect();
+    let known: BTreeSet<String> = include_str!("roles").lines().map(str::to_owned).collect();
     let differs: Vec<&String> = lines.symmetric_difference(&known).collect();
     assert!(differs.is_empty(), "{differs:#?}");
 }

@@ -2,13 +2,11 @@
 //!
 //! The same commands have to give the same bytes, and what one of them dumps the other has to restore.
 
-mod support;
-
+use crate::support::client::{Client, elements};
+use crate::support::server::Server;
 use redlatch::Version;
 use redlatch_core::rng::Rng;
 use redlatch_core::store::rdb;
-use support::client::{Client, elements};
-use support::server::Server;
 
 /// A connection to each of two servers.
 struct Pair {
@@ -58,7 +56,8 @@ impl Pair {
 
 fn with_servers(test: impl Fn(&mut Pair)) {
     for release in ["7.0", "7.4"] {
-        let (ours, theirs) = (Server::redlatch(release, &[]), Server::redis(release, &[]));
+        let Some(theirs) = Server::redis(release, &[]) else { continue };
+        let ours = Server::redlatch(release, &[]);
         test(&mut Pair { release, ours: ours.connect(), theirs: theirs.connect() });
     }
 }

@@ -2,8 +2,7 @@
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-#[path = "jars/mod.rs"]
-mod jars;
+use crate::jars;
 
 use std::time::Duration;
 
@@ -297,14 +296,14 @@ fn locks_of_ones_own_are_tried_too() {
         let options = Options { runs: Some(runs), ..Options::default() };
         fuzz::run(&kit, &options).unwrap().remove(0).findings
     };
-    let sound = search(include_str!("../docs/locks/set-nx.toml"), 5_000);
+    let sound = search(include_str!("../../docs/locks/set-nx.toml"), 5_000);
     assert!(sound.is_empty(), "{}", fuzz::report::text(&sound[0], ""));
-    let broken = search(include_str!("../docs/locks/broken.toml"), 5_000);
+    let broken = search(include_str!("../../docs/locks/broken.toml"), 5_000);
     let found: Vec<&str> = broken.iter().map(|finding| finding.violation.invariant.id()).collect();
     assert!(found.contains(&"U1") && found.contains(&"M1"), "{found:?}");
     assert!(broken.iter().all(|finding| finding.steps.len() <= 4));
     assert!(ScriptSet::of_own("[acquire]").is_err());
-    let slow = include_str!("../docs/locks/set-nx.toml")
+    let slow = include_str!("../../docs/locks/set-nx.toml")
         .replace("script = \"", "script = \"for i = 1, 200000 do end ");
     let found: Vec<&str> = search(&slow, 3).iter().map(|finding| finding.violation.invariant.id()).collect();
     assert_eq!(found, ["G1", "G1"]);

@@ -2,15 +2,13 @@
 
 #![allow(clippy::disallowed_methods)]
 
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use support::client::Client;
-use support::server::Server;
+use crate::support::client::Client;
+use crate::support::server::Server;
 
 fn redlatch(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_redlatch")).args(args).stdin(Stdio::null()).output().unwrap()

@@ -1,0 +1,19 @@
+//! Tests that need nothing but the binary: `tests/fast` runs them.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod byte_fuzz;
+mod cli;
+mod closed_pipe;
+mod control;
+mod demo;
+mod determinism;
+mod fuzz_cli;
+mod hostile;
+mod scenarios;
+mod script;
+mod sim;
+mod trace;
+mod traces;
+mod wheel;
