@@ -15,6 +15,8 @@
 //!
 //! `docs/design.md` tells why it is built so.
 
+#![deny(unsafe_code)]
+
 pub mod bench;
 #[doc(hidden)]
 pub mod byte_fuzz;

@@ -6,6 +6,7 @@
 
 mod api;
 mod bit;
+#[allow(unsafe_code)]
 mod bridge;
 mod cjson;
 mod cmsgpack;

@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use mlua::ffi;
+
 use super::*;
 use crate::script::random::Random;
 use crate::script::{Host, LogLevel};
@@ -167,7 +169,13 @@ fn byte_code_is_read_as_text() {
 }
 
 #[test]
-fn an_abandoned_script_leaves_a_fresh_thread() {
+fn a_text_too_long_for_the_lexer_is_refused() {
+    let text = vec![0; 1 << 30];
+    assert_eq!(machine().compile(&text, c"@test"), Err(b"not enough memory".to_vec()));
+}
+
+#[test]
+fn an_ended_script_leaves_a_working_thread() {
     let mut machine = machine();
     let chunk = machine.compile(b"while true do pcall(raise) end", c"@test").expect("it compiles");
     let mut reply = Reply::new(Protocol::Resp2, Version::V7_4);
@@ -176,4 +184,32 @@ fn an_abandoned_script_leaves_a_fresh_thread() {
     machine.abandon();
     assert!(!machine.is_suspended());
     assert_eq!(run(&mut machine, "return 1"), "1");
+}
+
+/// Run by the next test, in a process of its own.
+#[test]
+#[ignore = "ends the process"]
+fn raise_outside_a_protected_call() {
+    let machine = machine();
+    let state = machine.main();
+    // SAFETY: nothing runs in the state. Nothing catches what is raised, and the process ends.
+    unsafe {
+        ffi::lua_pushstring_(state, c"for nobody".as_ptr());
+        ffi::lua_error(state)
+    }
+}
+
+#[test]
+#[allow(clippy::disallowed_methods)]
+fn an_error_that_nothing_catches_aborts_with_a_message() {
+    let this = std::env::current_exe().expect("this program");
+    let name = concat!(module_path!(), "::raise_outside_a_protected_call");
+    let name = name.split_once("::").map_or(name, |(_, path)| path);
+    let output = std::process::Command::new(this)
+        .args(["--exact", name, "--ignored", "--nocapture"])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("Lua raised an error outside a protected call: for nobody"), "{said}");
+    assert_eq!(output.status.code(), None, "a signal ends it");
 }
