@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::resume_unwind;
 use std::ptr::{self, NonNull};
 use std::{mem, process};
 
@@ -164,7 +164,7 @@ impl Shared {
 /// One Lua state with everything around it.
 pub(in crate::script) struct Machine {
     shared: NonNull<Shared>,
-    /// Runs `serve`, which does not return.
+    /// Runs `serve`, which does not return, but may panic.
     native: Coroutine<(), Signal, (), DefaultStack>,
     suspended: bool,
     /// The size, in bytes, at which all garbage is collected after a script.
@@ -218,15 +218,8 @@ impl Machine {
         // SAFETY: the pointer stays valid until `drop` has closed the state.
         let main = unsafe { ffi::lua_newstate(memory::allocate, shared.as_ptr().cast()) };
         assert!(!main.is_null(), "a new Lua state");
-        let stack = DefaultStack::new(NATIVE_STACK).expect("memory for a script's native stack");
-        let native_limit = stack.limit().get() + NATIVE_STACK_PER_THREAD;
-        let native = Coroutine::with_stack(stack, move |yielder, ()| {
-            // SAFETY: the machine frees `Shared` only after it has given this stack up.
-            serve(yielder, unsafe { shared.as_ref() })
-        });
-        let machine = Machine { shared, native, suspended: false, collect_at: 0 };
+        let machine = Machine { shared, native: native_stack(shared), suspended: false, collect_at: 0 };
         machine.shared().main.set(main);
-        machine.shared().native_limit.set(native_limit);
         // SAFETY: the state is fresh, and its memory limit is off.
         unsafe { machine.set_up(main, &setup) };
         machine
@@ -306,6 +299,11 @@ impl Machine {
         reply: &mut Reply,
     ) -> Signal {
         assert!(!self.suspended, "one script at a time");
+        if self.native.done() {
+            self.native = native_stack(self.shared);
+            // SAFETY: nothing runs on the thread, and the handler is there.
+            unsafe { ffi::lua_settop(self.shared().thread.get(), ON_ERROR) };
+        }
         let shared = self.shared();
         shared.protocol.set(Protocol::Resp2);
         shared.slices.set(0);
@@ -385,6 +383,8 @@ impl Machine {
             shared.reply.set(Some(NonNull::from(reply)));
             shared
         };
+        // A panic where the reply is written leaves no script behind.
+        self.suspended = false;
         let signal = self.run_native();
         shared.host.set(None);
         shared.reply.set(None);
@@ -460,6 +460,18 @@ impl Machine {
 /// shorter by its memory limit.
 const TEXT_LIMIT: usize = 1 << 30;
 
+/// A native stack for scripts, on which nothing runs yet.
+fn native_stack(shared: NonNull<Shared>) -> Coroutine<(), Signal, (), DefaultStack> {
+    let stack = DefaultStack::new(NATIVE_STACK).expect("memory for a script's native stack");
+    let limit = stack.limit().get() + NATIVE_STACK_PER_THREAD;
+    // SAFETY: the machine frees `Shared` only after it has given this stack up.
+    unsafe { shared.as_ref() }.native_limit.set(limit);
+    Coroutine::with_stack(stack, move |yielder, ()| {
+        // SAFETY: as above.
+        serve(yielder, unsafe { shared.as_ref() })
+    })
+}
+
 /// Bytes that the state holds for nothing. Lua collects when the state has doubled, and what really lives in it is small: without
 /// ballast it would go over all of it every few hundred scripts.
 const BALLAST: usize = 2 << 20;
@@ -501,7 +513,8 @@ unsafe fn set_list(thread: *mut lua_State, name: c_int, items: &[&[u8]]) {
     }
 }
 
-/// Runs one script after the other, for ever. The function to call is on top of the thread's stack whenever control comes here.
+/// Runs one script after the other, until one panics where its reply is written. The function to call is on top of the thread's stack
+/// whenever control comes here.
 fn serve(yielder: &Yielder<(), Signal>, shared: &Shared) {
     shared.yielder.set(yielder);
     let thread = shared.thread.get();
@@ -518,8 +531,7 @@ fn serve(yielder: &Yielder<(), Signal>, shared: &Shared) {
         } else if let Some(mut reply) = shared.reply.get() {
             // SAFETY: the reply is that of the current slice. The memory limit is off, and the thread has the room that a call leaves.
             let (mut stack, reply) = unsafe { (Stack::running(thread, shared), reply.as_mut()) };
-            let finished = catch_unwind(AssertUnwindSafe(|| (shared.finish)(&mut stack, failed, reply)));
-            shared.panic.set(finished.err());
+            (shared.finish)(&mut stack, failed, reply);
         }
         // SAFETY: the handler is there.
         unsafe { ffi::lua_settop(thread, ON_ERROR) };

@@ -88,6 +88,7 @@ fn globals(lua: &mut Stack) -> Raised<usize> {
 }
 
 fn finish(lua: &mut Stack, failed: bool, reply: &mut Reply) {
+    assert!(lua.bytes(-1) != Some(b"unwritable"), "unwritable");
     reply.raw(if failed { b"error: " } else { b"" });
     reply.raw(&lua.describe(-1));
 }
@@ -135,6 +136,21 @@ fn what_a_function_owns_is_dropped_when_it_panics() {
     assert_eq!(caught.expect_err("a panic").downcast_ref(), Some(&"broken"));
     assert_eq!(owned().0.get() - before, 2);
     assert_eq!(run(&mut machine, "return 1"), "1");
+}
+
+#[test]
+fn a_panic_where_the_reply_is_written_leaves_a_working_machine() {
+    let mut machine = machine();
+    for body in ["return 'unwritable'", "for i = 1, 5000 do end return 'unwritable'"] {
+        let caught = catch_unwind(AssertUnwindSafe(|| run(&mut machine, body)));
+        assert_eq!(caught.expect_err("a panic").downcast_ref(), Some(&"unwritable"));
+        assert!(!machine.is_suspended());
+        machine.abandon();
+        assert_eq!(run(&mut machine, "for i = 1, 5000 do end return 1"), "1");
+    }
+    let caught = catch_unwind(AssertUnwindSafe(|| run(&mut machine, "return 'unwritable'")));
+    assert!(caught.is_err());
+    drop(machine);
 }
 
 #[test]
