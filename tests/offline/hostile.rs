@@ -161,6 +161,112 @@ fn scripts_meet_their_limits_as_errors() {
 }
 
 #[test]
+fn ranges_that_overflow_are_refused() {
+    let server = Server::redlatch("7.4", &[]);
+    let mut client = server.connect();
+    for (first, last) in [
+        ("-1", "2147483647"),
+        ("0", "2147483647"),
+        ("1", "2147483647"),
+        ("1", "2147483646"),
+        ("-2147483648", "2147483647"),
+        ("-2147483648", "0"),
+        ("-2147483648", "-1"),
+        ("-2147483647", "1"),
+        ("2", "-2147483648 - 1"),
+        ("1", "8000"),
+    ] {
+        for body in [
+            format!("return unpack({{}}, {first}, {last})"),
+            format!("return coroutine.wrap(function() return unpack({{}}, {first}, {last}) end)()"),
+            format!("return {{pcall(unpack, {{}}, {first}, {last})}}"),
+        ] {
+            let reply = eval(&mut client, &body);
+            assert!(reply.contains("too many results to unpack"), "{body}: {reply}");
+        }
+    }
+    for body in [
+        "return table.insert({}, 2147483647, 1)",
+        "return table.insert({1, 2, 3}, -5, 1)",
+        "return table.concat({}, 'x', -2147483648, 2147483647)",
+        "return table.concat({}, 'x', 2147483647, 2147483647)",
+        "return table.remove({}, -2147483648)",
+        "return table.remove({1}, 2147483647)",
+        "return select(-2147483648, 1)",
+        "return select(2147483647, 1)",
+        "return string.rep('x', -2147483648)",
+        "return string.sub('x', -2147483648, 2147483647)",
+        "return string.byte('x', -2147483648, 2147483647)",
+        "return string.byte(('x'):rep(10000), 1, -1)",
+        "return string.find('x', 'x', -2147483648)",
+        "return string.format('%99.99f', -1e308)",
+        "return string.char(unpack({}, 1, 7000))",
+        "return bit.tohex(1, -2147483648)",
+        "return struct.pack('i2147483647', 1)",
+        "return struct.unpack('c2147483647', 'x')",
+        "return struct.unpack('i4', 'xxxx', 9007199254740992)",
+        "return cmsgpack.unpack_limit('\\1', 2147483647, 2147483647)",
+        "return cmsgpack.unpack_one('\\1', -2147483648)",
+        "return cmsgpack.unpack('\\221\\255\\255\\255\\255')",
+        "return math.random(-2147483648, 2147483647)",
+        "return tonumber('1', -2147483648)",
+    ] {
+        eval(&mut client, body);
+        assert_eq!(client.call(&["PING"]), b"+PONG\r\n", "after {body}");
+    }
+}
+
+/// Around the depths at which Lua's stack is full, 8000 values.
+#[test]
+fn nesting_that_fills_the_stack_is_refused() {
+    let server = Server::redlatch("7.4", &[]);
+    let mut client = server.connect();
+    client.call(&["CONFIG", "SET", "busy-reply-threshold", "60000"]);
+    for depth in (7970..8005).chain([3990, 3995, 3999, 4000, 4001, 20_000]) {
+        for body in [
+            "local t = {map = redis} for i = 1, DEPTH do t = {t} end return t",
+            "local t = {set = string} for i = 1, DEPTH do t = {t} end return t",
+            "local t = {map = _G} for i = 1, DEPTH do t = {t} end return t",
+            "local t = redis for i = 1, DEPTH do t = {t} end return t",
+            "local t = {} for i = 1, DEPTH do t = {map = {a = t}} end return t",
+            "local t = {err = 'x'} for i = 1, DEPTH do t = {t} end return t",
+            "local t = {verbatim_string = {string = 's', format = 'txt'}} for i = 1, DEPTH do t = {t} end return t",
+            "cjson.encode_max_depth(100000) local t = redis for i = 1, DEPTH do t = {t} end return cjson.encode(t)",
+            "cjson.encode_max_depth(100000) local t = {} for i = 1, DEPTH do t = {a = t} end return cjson.encode(t)",
+            "cjson.decode_max_depth(100000) return cjson.decode(('['):rep(DEPTH) .. (']'):rep(DEPTH))",
+            "cjson.decode_max_depth(100000) return cjson.decode(('{\"a\":'):rep(DEPTH) .. '1' .. ('}'):rep(DEPTH))",
+            "local t = {} for i = 1, DEPTH do t[i] = redis end return cmsgpack.pack(unpack(t))",
+            "return {cmsgpack.unpack(('\\1'):rep(DEPTH))}",
+            "return {cmsgpack.unpack_limit(('\\1'):rep(30000), DEPTH)}",
+            "return {cmsgpack.unpack_limit(('\\1'):rep(DEPTH), DEPTH)}",
+            "return cmsgpack.unpack(('\\145'):rep(DEPTH) .. '\\1')",
+            "return cmsgpack.unpack(('\\129\\1'):rep(DEPTH) .. '\\1')",
+            "return {struct.unpack(('b'):rep(DEPTH), ('x'):rep(DEPTH))}",
+            "return {struct.unpack(('s'):rep(DEPTH), ('\\0'):rep(DEPTH))}",
+            "local t = {} for i = 1, DEPTH do t[i] = 1 end return struct.pack(('b'):rep(DEPTH), unpack(t))",
+            "local t = {} for i = 1, DEPTH do t[i] = 'x' end return redis.call('mget', unpack(t))",
+            "local t = {} for i = 1, DEPTH do t[i] = 'x' end return redis.sha1hex(unpack(t))",
+            "local t = {} for i = 1, DEPTH do t[i] = 'x' end return redis.log(1, unpack(t))",
+            "local t = {} for i = 1, DEPTH do t[i] = 1 end return bit.bor(unpack(t))",
+            "local t = {} for i = 1, DEPTH do t[i] = {} end return tostring(unpack(t))",
+            "local t = {} for i = 1, DEPTH do t[i] = {} end return coroutine.wrap(function(...) return ... end)(unpack(t))",
+            "local t = {} for i = 1, DEPTH do t[i] = {} end return pcall(error, unpack(t))",
+            // More arguments than the stack limit, by 240 that do not come from `unpack`.
+            "local call = loadstring('local f, t = ... return f(' .. ('1, '):rep(240) .. 'unpack(t))')
+            local t = {} for i = 1, math.min(DEPTH, 7990) do t[i] = 'x' end
+            for _, f in ipairs({redis.call, redis.pcall, redis.log, redis.sha1hex, redis.error_reply, redis.setresp, redis.acl_check_cmd,
+                cjson.encode, cjson.decode, cjson.encode_max_depth, cmsgpack.pack, cmsgpack.unpack, cmsgpack.unpack_limit,
+                struct.pack, struct.unpack, struct.size, bit.bor, bit.tohex, tostring, next, unpack, rawget, setmetatable, load,
+                loadstring, table.insert, string.find, math.random, coroutine.wrap, collectgarbage}) do pcall(call, f, t) end",
+        ] {
+            let body = body.replace("DEPTH", &depth.to_string());
+            eval(&mut client, &body);
+            assert_eq!(client.call(&["PING"]), b"+PONG\r\n", "after {body}");
+        }
+    }
+}
+
+#[test]
 fn scripts_of_every_evil_shape_can_be_killed() {
     let server = Server::redlatch("7.4", &["--busy-reply-threshold", "50"]);
     for body in [

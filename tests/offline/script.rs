@@ -177,6 +177,223 @@ fn memory_bombs_are_ordinary_errors() {
     }
 }
 
+/// Kilobytes that the state holds when no script runs.
+fn held(vm: &mut Vm) -> u64 {
+    // A kill has all garbage collected, and each collection halves the buffer that Lua keeps for concatenation.
+    for _ in 0..16 {
+        run_and_kill(vm, "while true do end");
+    }
+    let used = run(vm, "return math.floor(collectgarbage('count'))");
+    used.trim_matches([':', '\r', '\n']).parse().expect("a number")
+}
+
+#[test]
+fn an_error_on_a_full_stack_leaves_the_memory_limit_on() {
+    let mut vm = vm();
+    for fail in [
+        "cjson.encode_max_depth(100000) local q = redis for i = 1, DEPTH do q = {q} end pcall(cjson.encode, q)",
+        "local q = redis for i = 1, 15 do q = {q} end pcall(cmsgpack.pack, q, unpack({}, 1, DEPTH - 2))",
+        "pcall(cmsgpack.unpack_limit, ('\\1'):rep(9000), DEPTH)",
+        "pcall(cmsgpack.unpack, ('\\145'):rep(DEPTH / 2))",
+        "pcall(struct.unpack, ('b'):rep(DEPTH), ('x'):rep(DEPTH))",
+    ] {
+        for depth in 7975..8000 {
+            let body = format!("{fail} return #('x'):rep(1e4):rep(1e4)").replace("DEPTH", &depth.to_string());
+            let reply = run(&mut vm, &body);
+            assert!(reply.contains("not enough memory"), "{body}: {reply}");
+        }
+    }
+}
+
+#[test]
+fn a_kill_loses_nothing() {
+    let mut vm = vm();
+    let before = held(&mut vm);
+    for body in [
+        // The parser holds the long string in a buffer that no collector knows.
+        "local n = 0 load(function() n = n + 1 if n == 1 then return 'return [[' .. ('x'):rep(3e6) end while true do end end)",
+        "local n = 0 load(function() n = n + 1 if n < 30 then return 'x' .. n .. '=1 ' end return load(function() while true do end end) end)",
+        "coroutine.wrap(function() load(function() while true do end end) end)()",
+        "while true do local t = {} for i = 1, 1000 do t[i] = {('x'):rep(i)} end end",
+        "('x'):rep(1e4):gsub('x', function() while true do end end)",
+        "table.sort({3, 2, 1}, function() while true do end end)",
+    ] {
+        for _ in 0..10 {
+            run_and_kill(&mut vm, body);
+        }
+        let after = held(&mut vm);
+        assert!(after < before + 100, "{before} KiB before and {after} KiB after {body}");
+        assert_eq!(run(&mut vm, "return #('x'):rep(5e4):rep(100)"), ":5000000\r\n", "after {body}");
+    }
+}
+
+#[test]
+fn a_flush_of_a_suspended_parser_leaves_a_working_engine() {
+    let mut vm = vm();
+    let script = load(&mut vm, "load(function() while true do end end)");
+    let (mut host, mut reply) = (Echo::default(), reply());
+    assert_eq!(vm.start(&script, &[], &[], &mut host, &mut reply), Step::Suspended);
+    vm.flush();
+    assert_eq!(run(&mut vm, "return 1"), ":1\r\n");
+}
+
+/// Lua's parser holds a chunk's name without telling the collector, until it has read something. A reader that gives nothing first, and
+/// then makes garbage, would have it collected.
+#[test]
+fn the_name_of_a_chunk_survives_its_reader() {
+    let mut vm = vm();
+    let body = "local calls = 0
+        local function read()
+            calls = calls + 1
+            for i = 1, 20000 do local garbage = {('x'):rep(i % 50) .. i} end
+            if calls == 1 then return '' end
+            if calls == 2 then return ' local x =' end
+        end
+        local results = {}
+        for i = 1, 20 do
+            calls = 0
+            local chunk, message = load(read, '@' .. ('n'):rep(i) .. '\\0rest')
+            results[i] = tostring(chunk) .. message
+        end
+        return results";
+    let reply = run(&mut vm, body);
+    for i in 1..=20 {
+        let expected = format!("\r\nnil{}:1: unexpected symbol near '<eof>'\r\n", "n".repeat(i));
+        assert!(reply.contains(&expected), "{i}: {reply}");
+    }
+}
+
+#[test]
+fn vararg_functions_have_room_for_their_parameters() {
+    let mut vm = vm();
+    // Many parameters, few arguments, at every depth that a stack of a few thousand values can have.
+    let body = "local names = {}
+        for i = 1, 190 do names[i] = 'p' .. i end
+        local f = loadstring('return function(' .. table.concat(names, ', ') .. ', ...) return p190, ... end')()
+        local function nest(n) if n == 0 then return select('#', f(), f(1, 2)) end return (nest(n - 1)) end
+        for depth = 0, 150 do
+            nest(depth)
+            coroutine.wrap(function(...) return f() end)(unpack({}, 1, depth * 7))
+        end
+        return select('#', f(unpack({}, 1, 200)))";
+    assert_eq!(run(&mut vm, body), ":11\r\n");
+}
+
+#[test]
+fn no_object_has_a_finalizer() {
+    let mut vm = vm();
+    assert!(run(&mut vm, "return newproxy(true)").contains("newproxy gives no metatable here"));
+    assert!(run(&mut vm, "return newproxy(newproxy())").starts_with('-'));
+    let reply = run(&mut vm, "setmetatable({}, {__gc = function() redis.call('x') end}) return 1");
+    assert_eq!(reply, ":1\r\n");
+}
+
+#[test]
+fn extreme_keys_are_ordinary_keys() {
+    let mut vm = vm();
+    for key in
+        ["-2147483648", "2147483647", "-2147483649", "2147483648", "-9007199254740992", "1e300", "-1/0", "0"]
+    {
+        let body = format!(
+            "local t = {{1, 2, 3}} local before = t[{key}] t[{key}] = 'x'
+            return {{before == nil, t[{key}], rawget(t, {key}), #t, (next(t))}}"
+        );
+        assert_eq!(run(&mut vm, &body), "*5\r\n:1\r\n$1\r\nx\r\n$1\r\nx\r\n:3\r\n:1\r\n", "{key}");
+    }
+}
+
+#[test]
+fn long_brackets_meet_the_memory_limit() {
+    let mut vm = vm();
+    for body in [
+        "local level = ('='):rep(1e6) return #loadstring('return [' .. level .. '[text]' .. level .. ']')()",
+        "local n = 0 return #load(function() n = n + 1 if n == 1 then return 'return [' end if n < 4 then return ('='):rep(1e5) end if n == 4 then return '[text]' end if n < 7 then return ('='):rep(1e5) end if n == 7 then return ']' end end)()",
+    ] {
+        assert_eq!(run(&mut vm, body), ":4\r\n", "{body}");
+    }
+    let endless = "local piece, n = ('='):rep(1e6), 0 return select(2, load(function() n = n + 1 return n == 1 and '[' or piece end))";
+    assert_eq!(run(&mut vm, endless), "$17\r\nnot enough memory\r\n");
+}
+
+#[test]
+fn the_debug_library_is_absent() {
+    let mut vm = vm();
+    for name in ["debug", "io", "package", "require", "module", "dofile", "loadfile"] {
+        let reply = run(&mut vm, &format!("return {name}"));
+        assert!(reply.contains(&format!("nonexistent global variable '{name}'")), "{reply}");
+    }
+}
+
+#[test]
+fn nothing_of_a_script_runs_after_its_kill() {
+    let mut vm = vm();
+    for body in [
+        "pcall(function() while true do end end) redis.call('after')",
+        "pcall(pcall, function() while true do end end) redis.call('after')",
+        "xpcall(function() while true do end end, redis.call)",
+        "xpcall(function() while true do end end, function() redis.call('after') while true do end end)",
+        "xpcall(error, function() while true do end end) redis.call('after')",
+        "load(function() while true do end end) redis.call('after')",
+        "coroutine.resume(coroutine.create(function() while true do end end)) redis.call('after')",
+        "coroutine.wrap(function() pcall(function() while true do end end) redis.call('after') end)()",
+        "local c = coroutine.wrap(function() while true do coroutine.yield() end end) pcall(function() while true do c() end end) redis.call('after')",
+        "pcall(tostring, setmetatable({}, {__tostring = function() while true do end end})) redis.call('after')",
+        "local function f() while true do end end pcall(table.sort, {f, f, f, f}, pcall) redis.call('after')",
+        "local function f() while true do end end pcall(table.sort, {f, f, f, f}, xpcall) redis.call('after')",
+        "table.foreach({[function() while true do end end] = 1}, pcall) redis.call('after')",
+        "local t = setmetatable({}, {__index = function() while true do end end}) pcall(function() return t.x end) redis.call('after')",
+        "('x'):rep(100):gsub('x', function() pcall(function() while true do end end) redis.call('after') end)",
+    ] {
+        let script = load(&mut vm, body);
+        let (mut host, mut reply) = (Echo::default(), reply());
+        let mut step = vm.start(&script, &[], &[], &mut host, &mut reply);
+        for _ in 0..5 {
+            assert_eq!(step, Step::Suspended, "{body}");
+            step = vm.resume(&mut host, &mut reply);
+        }
+        vm.kill();
+        assert_eq!(vm.resume(&mut host, &mut reply), Step::Done);
+        assert_eq!(host.calls, 0, "{body}");
+        assert!(reply.as_bytes().starts_with(b"-ERR Script killed by user"), "{body}");
+    }
+}
+
+/// A slice of one instruction, so that a kill can come before any of them.
+#[test]
+fn a_kill_may_come_at_every_instruction() {
+    let mut vm = Vm::with_limits(Version::V7_4, 1, MEMORY);
+    let before = held(&mut vm);
+    for body in [
+        "local function f(n) if n == 0 then error('x') end return 1 + f(n - 1) end for i = 1, 9 do pcall(f, i) end",
+        "for i = 1, 9 do xpcall(function() local x = nil + 1 end, function(e) return {e} end) end",
+        "local n = 0 while true do n = n + 1 load(function() n = n + 1 if n % 5 > 0 then return ' do local x = 1 end' end end) end",
+        "while true do coroutine.wrap(function(...) coroutine.yield(...) pcall(error, {}) end)(1, 2) end",
+        "while true do ('abc'):gsub('.', function(c) return redis.call(c) end) end",
+        "while true do local t = {3, 1, 2} table.sort(t, function(a, b) return a < b end) cjson.encode(t) end",
+    ] {
+        for instruction in 0..150 {
+            let script = load(&mut vm, body);
+            let (mut host, mut reply) = (Echo::default(), reply());
+            let mut step = vm.start(&script, &[], &[], &mut host, &mut reply);
+            for _ in 0..instruction {
+                if step == Step::Suspended {
+                    step = vm.resume(&mut host, &mut reply);
+                }
+            }
+            if step == Step::Suspended {
+                let calls = host.calls;
+                vm.kill();
+                assert_eq!(vm.resume(&mut host, &mut reply), Step::Done);
+                assert_eq!(host.calls, calls, "{body}, instruction {instruction}");
+            }
+            vm.unload(&script);
+        }
+        assert_eq!(run(&mut vm, "return redis.call('next')"), "$4\r\nnext\r\n", "after {body}");
+    }
+    let after = held(&mut vm);
+    assert!(after < before + 100, "{before} KiB before and {after} KiB after");
+}
+
 #[test]
 fn garbage_is_no_bomb() {
     let mut vm = vm();

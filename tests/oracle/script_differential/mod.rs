@@ -70,6 +70,64 @@ fn compare(version: Version, program: &str) {
     );
 }
 
+/// Scripts that nest or take so deep that Lua's stack, 8000 values, is full; each at every depth around that.
+const DEEP: &[&str] = &[
+    "local t = {} for i = 1, DEPTH do t = {t} end return t",
+    "local t = {map = {a = 1}} for i = 1, DEPTH do t = {t} end return t",
+    "local t = {map = string} for i = 1, DEPTH do t = {t} end return t",
+    "local t = {set = bit} for i = 1, DEPTH do t = {t} end return t",
+    "local t = {} for i = 1, HALF do t = {map = {a = t}} end return t",
+    "cjson.encode_max_depth(100000) local t = {} for i = 1, DEPTH do t = {t} end return cjson.encode(t)",
+    "cjson.encode_max_depth(100000) local t = {} for i = 1, HALF do t = {a = t} end return cjson.encode(t)",
+    "cjson.encode_max_depth(100000) local t = {a = 1} for i = 1, DEPTH do t = {t} end return cjson.encode(t)",
+    "cjson.decode_max_depth(100000) return #cjson.decode(('['):rep(DEPTH) .. (']'):rep(DEPTH))",
+    "cjson.decode_max_depth(100000) return type(cjson.decode(('{\"a\":'):rep(HALF) .. '1' .. ('}'):rep(HALF)))",
+    "return #cmsgpack.pack(unpack({}, 1, DEPTH))",
+    "return #cmsgpack.pack(unpack({}, 1, HALF))",
+    "return select('#', cmsgpack.unpack(('\\1'):rep(DEPTH)))",
+    "return {cmsgpack.unpack_limit(('\\1'):rep(9000), DEPTH)}",
+    "return type(cmsgpack.unpack(('\\145'):rep(HALF) .. '\\1'))",
+    "return type(cmsgpack.unpack(('\\129\\1'):rep(HALF) .. '\\1'))",
+    "return {struct.unpack(('b'):rep(DEPTH), ('\\1'):rep(DEPTH))}",
+    "local t = {} for i = 1, DEPTH do t[i] = 1 end return struct.pack(('b'):rep(DEPTH), unpack(t))",
+    "local t = {} for i = 1, DEPTH do t[i] = 1 end return bit.bor(unpack(t))",
+    "local t = {} for i = 1, DEPTH do t[i] = 'k' end return #string.char(unpack(t))",
+];
+
+fn deep() -> impl Iterator<Item = String> {
+    DEEP.iter().flat_map(|body| {
+        (7985..8006).map(|depth: u32| {
+            body.replace("DEPTH", &depth.to_string()).replace("HALF", &(depth / 2).to_string())
+        })
+    })
+}
+
+#[test]
+fn a_full_stack_is_as_deep_as_in_redis_7_0() {
+    compare_deep(Version::V7_0, concat!(env!("CARGO_MANIFEST_DIR"), "/target/oracles/redis-7.0"));
+}
+
+#[test]
+fn a_full_stack_is_as_deep_as_in_redis_7_4() {
+    compare_deep(Version::V7_4, concat!(env!("CARGO_MANIFEST_DIR"), "/target/oracles/redis-7.4"));
+}
+
+fn compare_deep(version: Version, program: &str) {
+    let mut oracle = Oracle::start(program);
+    let mut vm = Vm::new(version);
+    oracle.connect(Protocol::Resp2);
+    let mut differences = Vec::new();
+    for script in deep() {
+        let theirs = oracle.eval(script.as_bytes(), &[], &[]);
+        let ours = eval(&mut vm, version, Protocol::Resp2, script.as_bytes(), &[]);
+        if ours != theirs {
+            let tail = |reply: &[u8]| reply[reply.len().saturating_sub(150)..].escape_ascii().to_string();
+            differences.push(format!("{script}\n  Redis: {}\n  ours:  {}\n", tail(&theirs), tail(&ours)));
+        }
+    }
+    assert!(differences.is_empty(), "{} differ:\n{}", differences.len(), differences.join("\n"));
+}
+
 fn split(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split("\n----\n").map(|script| script.trim_matches('\n'))
 }

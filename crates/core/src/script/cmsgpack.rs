@@ -32,6 +32,9 @@ fn pack(lua: &mut Stack) -> Raised<usize> {
     if arguments == 0 {
         return lua.argument_error(0, "MessagePack pack needs input.");
     }
+    if !lua.reserve(arguments) {
+        return lua.argument_error(0, "Too many arguments for MessagePack pack.");
+    }
     let mut packed = Vec::new();
     for i in 1..=arguments {
         lua.push_copy(i);
@@ -174,39 +177,43 @@ fn unpack_one(lua: &mut Stack) -> Raised<usize> {
 }
 
 fn unpack_limit(lua: &mut Stack) -> Raised<usize> {
-    let limit = lua.check_integer(2)? as i32;
+    let limit = lua.check_integer(2)?;
     let offset = optional_integer(lua, 3)?;
     unpack_some(lua, limit, offset)
 }
 
-fn optional_integer(lua: &mut Stack, n: i32) -> Raised<i32> {
-    if matches!(lua.kind(n), Kind::None | Kind::Nil) { Ok(0) } else { lua.check_integer(n).map(|n| n as i32) }
+fn optional_integer(lua: &mut Stack, n: i32) -> Raised<i64> {
+    if matches!(lua.kind(n), Kind::None | Kind::Nil) { Ok(0) } else { lua.check_integer(n) }
 }
 
 /// Leaves the offset behind what was read (-1 at the end of the data), and at most `limit` values.
-fn unpack_some(lua: &mut Stack, limit: i32, offset: i32) -> Raised<usize> {
+fn unpack_some(lua: &mut Stack, limit: i64, offset: i64) -> Raised<usize> {
     lua.check_bytes(1)?;
+    lua.set_len(1);
     if limit == 0 && offset == 0 {
-        lua.set_len(1);
         return unpack(lua);
     }
     let data = lua.bytes(1).unwrap_or_default().to_vec();
     let len = data.len();
+    // What errors print of the offset is an `int`.
+    let shown = offset as i32;
     if offset < 0 || limit < 0 {
         return lua
-            .raise_text(&format!("Invalid request to unpack with offset of {offset} and limit of {len}."));
+            .raise_text(&format!("Invalid request to unpack with offset of {shown} and limit of {len}."));
     }
     let Some(mut input) = data.get(offset as usize..) else {
-        return lua.raise_text(&format!("Start offset {offset} greater than input length {len}."));
+        return lua.raise_text(&format!("Start offset {shown} greater than input length {len}."));
     };
-    let start = lua.len();
     let mut results = 0;
-    while !input.is_empty() && results < limit {
+    while !input.is_empty() && i64::from(results) < limit {
         unpack_checked(lua, &mut input)?;
         results += 1;
     }
+    if !lua.reserve(1) {
+        return lua.raise_text("stack overflow (in function mp_unpack_full)");
+    }
     lua.push_number(if input.is_empty() { -1.0 } else { (len - input.len()) as f64 });
-    lua.insert(start + 1);
+    lua.insert(2);
     Ok(results as usize + 1)
 }
 

@@ -365,6 +365,8 @@ fn write_set(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
     let mut len = 0;
     let _ = lua.each_until(-1, |lua| {
         lua.pop(1);
+        // Redis writes a copy, which takes a value's room.
+        lua.push_copy(-1);
         write_value(lua, script, reply);
         len += 1;
         Ok(!is_too_large(lua, reply))

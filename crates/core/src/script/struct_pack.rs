@@ -186,7 +186,7 @@ fn unpack(lua: &mut Stack) -> Raised<usize> {
         if !fits(&data, at, item.size) {
             return lua.argument_error(2, "data string too short");
         }
-        if !lua.reserve(4) {
+        if !lua.reserve(2) {
             return lua.raise_text("stack overflow (too many results)");
         }
         match item.option {

@@ -224,7 +224,7 @@ fn new_machine(version: Version, slice: u32, memory_limit: usize, random: Random
 fn step(signal: Signal) -> Step {
     match signal {
         Signal::Slice => Step::Suspended,
-        Signal::Finished | Signal::Panicked => Step::Done,
+        Signal::Finished => Step::Done,
     }
 }
 

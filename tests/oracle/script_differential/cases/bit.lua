@@ -105,3 +105,5 @@ return bit.tohex(1,'2')
 return bit.tohex()
 ----
 return bit.nope
+----
+return {bit.tohex(-1, -2147483648), bit.tohex(-1, 2147483647), bit.tohex(-1, -9), bit.tohex(-1, 0)}

@@ -243,3 +243,21 @@ return cmsgpack._NAME..cmsgpack._VERSION..cmsgpack._COPYRIGHT..cmsgpack._DESCRIP
 return cmsgpack.pack(unpack(ARGV))
 ----
 return cmsgpack.pack(redis.call('ping'))
+----
+return cmsgpack.unpack_one('\1\2\3', 2^40)
+----
+return {cmsgpack.unpack_one('\1\2\3', -2^40)}
+----
+return {cmsgpack.unpack_limit('\1\2\3', 2^40, 1)}
+----
+return {cmsgpack.unpack_limit('\1\2\3', 2^40, 2^33 + 1)}
+----
+return {cmsgpack.unpack_limit('\1\2\3', 2^32, 0)}
+----
+return {cmsgpack.unpack_limit('\1\2\3', -2^32, 0)}
+----
+return {cmsgpack.unpack_limit('\1\2\3', 2, 1, 'x', 'y')}
+----
+return {cmsgpack.unpack_limit('\1\2\3', 0, 1)}
+----
+return {cmsgpack.unpack_limit('\1\2\3', 2, 3)}

@@ -317,3 +317,37 @@ return ('THE fox'):gsub('%f[%a]%a+', 'X')
 return string.gfind('a b', '%a')()
 ----
 return string.dump(tostring)
+----
+--only 7.0
+return unpack({}, -1, 2147483647)
+----
+--only 7.0
+return unpack({}, -2147483648, 2147483647)
+----
+--only 7.0
+return {pcall(unpack, {}, 0, 2147483647)}
+----
+return unpack({}, 1, 2147483647)
+----
+return unpack({}, 1, 2147483646)
+----
+--only 7.0
+return unpack({}, -2147483648, -1)
+----
+return {select('#', unpack({}, 2147483647, 2147483647)), select('#', unpack({}, -2147483648, -2147483648))}
+----
+return {select('#', unpack({}, 1, 7997)), (pcall(unpack, {}, 1, 7998)), select('#', unpack({}, 3, 2))}
+----
+return {unpack({1, 2, 3}, '2'), unpack({1, 2, 3}, nil, '1'), select('#', unpack({1, 2, nil, 4}, nil, nil))}
+----
+return {unpack({1, 2, 3}, 1.9, 2.9)}
+----
+return unpack('x')
+----
+return unpack({}, {})
+----
+return unpack({}, 1, {})
+----
+return unpack({}, 1, false)
+----
+return select('#', unpack(setmetatable({}, {__index = function() return 1 end}), 1, 3))

@@ -13,7 +13,7 @@ use super::machine::Shared;
 /// `state` is live, with room for two values.
 pub(super) unsafe fn load_text(state: *mut lua_State, text: &[u8], name: &CStr) -> c_int {
     let mut source = Source { blank_given: false, rest: text };
-    // SAFETY: `source` outlives the call, and `lua_load` does not raise.
+    // SAFETY: by the caller. `source` outlives the call, and `lua_load` catches whatever its parser raises.
     unsafe {
         let status = ffi::lua_load(state, read_text, (&raw mut source).cast(), name.as_ptr());
         if status == 0 {
@@ -30,12 +30,14 @@ struct Source<'a> {
     rest: &'a [u8],
 }
 
+/// # Safety
+/// Only `lua_load` calls it, with the `Source` that `load_text` gave it.
 unsafe extern "C-unwind" fn read_text(
     _: *mut lua_State,
     data: *mut c_void,
     size: *mut usize,
 ) -> *const c_char {
-    // SAFETY: `data` is the `Source` that `load_text` gave to `lua_load`.
+    // SAFETY: by contract; nobody else uses the `Source` meanwhile.
     unsafe {
         let source = &mut *data.cast::<Source>();
         let piece = if source.blank_given { std::mem::take(&mut source.rest) } else { b" " };
@@ -54,7 +56,7 @@ pub(super) unsafe extern "C-unwind" fn read_from_function(
     data: *mut c_void,
     size: *mut usize,
 ) -> *const c_char {
-    // SAFETY: by contract. No frame that is jumped over owns anything.
+    // SAFETY: by contract. `lua_load` catches what is raised here, and no frame that is jumped over owns anything.
     unsafe {
         let calls = &mut *data.cast::<usize>();
         *calls += 1;
@@ -85,6 +87,7 @@ pub(super) unsafe extern "C-unwind" fn read_from_function(
 /// # Safety
 /// A Lua function is on top; there is room for one value.
 pub(super) unsafe fn set_environment(state: *mut lua_State) {
+    // SAFETY: by the caller; nothing here raises.
     unsafe {
         let shared = Shared::of(state);
         let guarded = assigns_globals(state);
@@ -93,22 +96,28 @@ pub(super) unsafe fn set_environment(state: *mut lua_State) {
     }
 }
 
+/// Whether the function on top, or one inside it, assigns to a global.
+///
+/// # Safety
+/// A Lua function is on top.
 unsafe fn assigns_globals(state: *mut lua_State) -> bool {
     let mut code: Vec<u8> = Vec::new();
-    // SAFETY: `lua_dump` calls `append` alone, allocates nothing and does not raise.
+    // SAFETY: by the caller. `lua_dump` calls `append` alone, allocates nothing and does not raise, so `code` is always dropped.
     unsafe { ffi::lua_dump_(state, append, (&raw mut code).cast()) };
     let mut dump = Dump { bytes: &code[HEADER.min(code.len())..] };
     // An unreadable dump counts as one that assigns: the guarded environment is right for every chunk.
     dump.function_assigns_globals().unwrap_or(true)
 }
 
+/// # Safety
+/// Only `lua_dump` calls it, for `assigns_globals`.
 unsafe extern "C-unwind" fn append(
     _: *mut lua_State,
     piece: *const c_void,
     size: usize,
     data: *mut c_void,
 ) -> c_int {
-    // SAFETY: `lua_dump` passes on the vector of `assigns_globals` and a readable piece.
+    // SAFETY: `lua_dump` passes on the vector of `assigns_globals`, which waits for it, and a readable piece.
     unsafe { (*data.cast::<Vec<u8>>()).extend_from_slice(slice::from_raw_parts(piece.cast(), size)) };
     0
 }

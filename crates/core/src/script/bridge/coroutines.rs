@@ -1,14 +1,17 @@
 //! The `coroutine` functions that create and resume: as Lua's own, but within the limits of a script's native stack and of its slices.
 //!
-//! Like those in [`super::guard`], they raise Lua errors from their own frames, which own nothing.
+//! Like those in [`super::guard`], whose words the SAFETY comments use, they raise Lua errors from their own frames, which own nothing.
 
 use std::ffi::{CStr, c_int};
 
 use mlua::ffi::{self, lua_State};
 
-use super::machine::{Shared, pause};
+use super::machine::{Shared, pause, raise_end};
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 pub(super) unsafe extern "C-unwind" fn create(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         if ffi::lua_type(state, 1) != ffi::LUA_TFUNCTION || ffi::lua_iscfunction(state, 1) != 0 {
             ffi::luaL_argerror(state, 1, c"Lua function expected".as_ptr());
@@ -20,7 +23,10 @@ pub(super) unsafe extern "C-unwind" fn create(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 pub(super) unsafe extern "C-unwind" fn wrap(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         create(state);
         ffi::lua_pushcclosure(state, wrapped, 1);
@@ -28,7 +34,10 @@ pub(super) unsafe extern "C-unwind" fn wrap(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn wrapped(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         let other = ffi::lua_tothread(state, ffi::lua_upvalueindex(1));
         match resume_other(state, other, ffi::lua_gettop(state)) {
@@ -45,7 +54,10 @@ unsafe extern "C-unwind" fn wrapped(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 pub(super) unsafe extern "C-unwind" fn resume(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         let other = ffi::lua_tothread(state, 1);
         if other.is_null() {
@@ -64,7 +76,11 @@ pub(super) unsafe extern "C-unwind" fn resume(state: *mut lua_State) -> c_int {
 const RESUMES_PER_SLICE: u32 = 1000;
 
 /// Resumes `other` with the topmost `arguments` values. Returns how many results it left, or nothing with an error value on top.
+///
+/// # Safety
+/// Called in a frame of Lua's own that owns nothing, with room for three values; `other` is a live thread of the same state.
 unsafe fn resume_other(state: *mut lua_State, other: *mut lua_State, arguments: c_int) -> Option<c_int> {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         let shared = Shared::of(state);
         let resumes = shared.resumes.get() + 1;
@@ -89,6 +105,9 @@ unsafe fn resume_other(state: *mut lua_State, other: *mut lua_State, arguments: 
         }
         ffi::lua_xmove(state, other, arguments);
         let status = ffi::lua_resume_(other, arguments);
+        if shared.memory.is_ending() {
+            raise_end(state);
+        }
         if status != 0 && status != ffi::LUA_YIELD {
             ffi::lua_xmove(other, state, 1);
             return None;
@@ -103,7 +122,11 @@ unsafe fn resume_other(state: *mut lua_State, other: *mut lua_State, arguments: 
 }
 
 /// The word for a coroutine that cannot be resumed now.
+///
+/// # Safety
+/// Called in a frame of Lua's own that owns nothing, with room for three values; `other` is a live thread of the same state.
 unsafe fn why_not_resumable(state: *mut lua_State, other: *mut lua_State) -> Option<&'static CStr> {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         if state == other {
             return Some(c"running");
@@ -126,7 +149,11 @@ unsafe fn why_not_resumable(state: *mut lua_State, other: *mut lua_State) -> Opt
 }
 
 /// Scripts run on a Lua thread of their own; to them it is the main one, which has no name.
+///
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 pub(super) unsafe extern "C-unwind" fn running(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         if Shared::of(state).thread.get() == state {
             ffi::lua_pushnil(state);

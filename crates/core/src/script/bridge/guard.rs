@@ -1,177 +1,24 @@
-//! Read-only tables, and the functions of Lua's own libraries that would see through them or escape.
+//! The functions of Lua's own libraries that would see through read-only tables, escape, or hurt.
 //!
-//! Redis patches Lua so that a table can be made read-only; the Lua here is unpatched. A protected table is therefore
-//! handed out as a *proxy*: an empty table whose metatable finds entries in the real one and refuses assignments. Every library function
-//! that reads or writes past metatables is replaced by one that knows proxies.
-//!
-//! The functions here are called by Lua directly and raise Lua errors from their own frames: those own nothing.
+//! Lua calls the functions here directly, and they raise errors from their own frames. That is sound since their frames own nothing: an
+//! error is a `longjmp`, which drops nothing. What the SAFETY comments call *a frame of Lua's own* is such a function while Lua runs it: its
+//! `state` is live and belongs to a machine, its arguments are at 1 and up, it has room for LUA_MINSTACK values beyond them, and Lua catches
+//! what it raises, at the latest where the machine runs the script.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
 use mlua::ffi::{self, lua_CFunction, lua_State};
 
-use super::machine::{Shared, c_bytes};
-use super::stack::{Kind, Stack};
+use super::machine::{Shared, raise_end};
+use super::proxies::proxy_at;
+use super::stack::{Raised, Stack, call_function};
 use super::{chunk, coroutines};
-
-/// Where the made-up addresses of objects start.
-const OBJECTS: u64 = 0x7f00_0000_0000;
 
 const READ_ONLY: &CStr = c"Attempt to modify a readonly table";
 
-/// A protected table: the address of its proxy, and registry keys of the real table and of what `getmetatable` shows.
-#[derive(Clone, Copy)]
-struct Proxy {
-    address: *const c_void,
-    real: c_int,
-    metatable: c_int,
-}
-
-/// All protected tables of a state. There are about a dozen, made one after the other.
-#[derive(Default)]
-pub(in crate::script) struct Proxies {
-    list: Vec<Proxy>,
-    /// Registry key of what `getmetatable` gives for strings.
-    string_metatable: c_int,
-    lowest: usize,
-    highest: usize,
-}
-
-impl Proxies {
-    #[inline]
-    fn find(&self, address: *const c_void) -> Option<Proxy> {
-        if (address as usize) < self.lowest || address as usize > self.highest {
-            return None;
-        }
-        self.list.iter().find(|proxy| proxy.address == address).copied()
-    }
-
-    fn add(&mut self, proxy: Proxy) {
-        let address = proxy.address as usize;
-        self.lowest = if self.list.is_empty() { address } else { self.lowest.min(address) };
-        self.highest = self.highest.max(address);
-        self.list.push(proxy);
-    }
-}
-
-unsafe fn proxy_at(state: *mut lua_State, index: c_int) -> Option<Proxy> {
-    unsafe {
-        if ffi::lua_type(state, index) != ffi::LUA_TTABLE {
-            return None;
-        }
-        Shared::of(state).proxies.borrow().find(ffi::lua_topointer(state, index))
-    }
-}
-
-impl Stack<'_> {
-    /// Replaces the table on top by a proxy for it. `getmetatable` will give the value below it, which is taken off.
-    pub fn protect(&mut self) {
-        assert!(self.len() >= 2);
-        let state = self.state();
-        // SAFETY: tables and functions are pushed within the room of one function; no limit is enforced here.
-        unsafe {
-            ffi::luaL_checkstack(state, 8, ptr::null());
-            ffi::lua_createtable(state, 0, 0);
-            ffi::lua_createtable(state, 0, 2);
-            ffi::lua_pushvalue(state, -3);
-            ffi::lua_setfield(state, -2, c"__index".as_ptr());
-            ffi::lua_pushcclosure(state, refuse_assignment, 0);
-            ffi::lua_setfield(state, -2, c"__newindex".as_ptr());
-            ffi::lua_setmetatable(state, -2);
-            let address = ffi::lua_topointer(state, -1);
-            ffi::lua_insert(state, -3);
-            let real = ffi::luaL_ref(state, ffi::LUA_REGISTRYINDEX);
-            let metatable = ffi::luaL_ref(state, ffi::LUA_REGISTRYINDEX);
-            self.shared.proxies.borrow_mut().add(Proxy { address, real, metatable });
-        }
-        self.note_popped(1);
-    }
-
-    /// Gives the value below the top the metatable on top, which is taken off.
-    pub fn set_metatable(&mut self) {
-        assert!(self.len() >= 2);
-        unsafe { ffi::lua_setmetatable(self.state(), -2) };
-        self.note_popped(1);
-    }
-
-    /// Takes the table on top off; `getmetatable` gives it for strings.
-    pub fn show_as_string_metatable(&mut self) {
-        let reference = unsafe { ffi::luaL_ref(self.state(), ffi::LUA_REGISTRYINDEX) };
-        self.note_popped(1);
-        self.shared.proxies.borrow_mut().string_metatable = reference;
-    }
-
-    /// Pushes the function that refuses an assignment.
-    pub fn push_assignment_guard(&mut self) {
-        unsafe {
-            ffi::luaL_checkstack(self.state(), 1, ptr::null());
-            ffi::lua_pushcclosure(self.state(), refuse_assignment, 0);
-        }
-        self.note_pushed();
-    }
-
-    /// How much the state holds, in bytes.
-    pub fn memory_used(&self) -> usize {
-        self.shared.memory.used.get()
-    }
-
-    /// A value as `tostring` without metatables shows it. Objects have numbers in the place of addresses, given out in the order in
-    /// which they are first asked for, so that two runs show the same.
-    pub fn describe(&mut self, index: i32) -> Vec<u8> {
-        match self.kind(index) {
-            Kind::None | Kind::Nil => b"nil".to_vec(),
-            Kind::Boolean => if self.truth(index) { &b"true"[..] } else { b"false" }.to_vec(),
-            Kind::Number | Kind::String => {
-                self.push_copy(index);
-                let text = self.text(-1).unwrap_or_default().to_vec();
-                self.pop(1);
-                text
-            }
-            Kind::LightUserdata => b"userdata: (nil)".to_vec(),
-            kind => {
-                let number = self.object_number(index);
-                format!("{}: {:#014x}", kind.name(), OBJECTS + number * 16).into_bytes()
-            }
-        }
-    }
-
-    fn object_number(&mut self, index: i32) -> u64 {
-        self.push_copy(index);
-        let state = self.state();
-        let shared = self.shared;
-        // SAFETY: room for three values was asked for; the key is an object.
-        let number = unsafe {
-            ffi::luaL_checkstack(state, 4, ptr::null());
-            ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, shared.object_numbers(state));
-            ffi::lua_pushvalue(state, -2);
-            ffi::lua_rawget_(state, -2);
-            let mut number = ffi::lua_tonumber(state, -1) as u64;
-            if number == 0 {
-                number = shared.next_object_number();
-                ffi::lua_pushvalue(state, -3);
-                ffi::lua_pushnumber(state, number as f64);
-                ffi::lua_rawset(state, -4);
-            }
-            ffi::lua_pop(state, 2);
-            number
-        };
-        self.pop(1);
-        number
-    }
-
-    /// Pushes the functions of Lua's own that stand in for those which see past proxies, one after the other, with their names.
-    pub fn each_guarded(&mut self, mut set: impl FnMut(&mut Stack, &str, &str)) {
-        for (library, name, function) in REPLACED {
-            unsafe { ffi::lua_pushcclosure(self.state(), *function, 0) };
-            self.note_pushed();
-            set(self, library, name);
-        }
-    }
-}
-
 /// Library, name and replacement.
-const REPLACED: &[(&str, &str, lua_CFunction)] = &[
+pub(super) const REPLACED: &[(&str, &str, lua_CFunction)] = &[
     ("", "next", next),
     ("", "pairs", pairs),
     ("", "rawget", rawget),
@@ -185,6 +32,7 @@ const REPLACED: &[(&str, &str, lua_CFunction)] = &[
     ("", "pcall", pcall),
     ("", "newproxy", newproxy),
     ("", "tostring", tostring),
+    ("", "unpack", unpack),
     ("coroutine", "create", coroutines::create),
     ("coroutine", "wrap", coroutines::wrap),
     ("coroutine", "resume", coroutines::resume),
@@ -199,32 +47,43 @@ const MATCHING: &[&CStr] = &[c"find", c"match", c"gmatch", c"gfind", c"gsub"];
 /// The most pattern items that a match may have to recurse for.
 const MAX_PATTERN_DEPTH: usize = 2000;
 
-/// Opens the libraries that scripts may use, unguarded.
+/// Opens the libraries that scripts may use, unguarded, but with limits on patterns.
 ///
 /// # Safety
-/// `state` is fresh.
+/// `state` is fresh, and its memory limit is off.
 pub(super) unsafe fn open_libraries(state: *mut lua_State) {
+    // SAFETY: `lua_cpcall` catches whatever `open` raises.
+    let status = unsafe { ffi::lua_cpcall(state, open, ptr::null_mut()) };
+    assert!(status == 0, "the libraries open without an error");
+}
+
+/// # Safety
+/// Only `open_libraries` calls it, through Lua.
+unsafe extern "C-unwind" fn open(state: *mut lua_State) -> c_int {
     let libraries: [(&CStr, lua_CFunction); 4] = [
         (c"", ffi::luaopen_base),
         (c"table", ffi::luaopen_table),
         (c"string", ffi::luaopen_string),
         (c"math", ffi::luaopen_math),
     ];
-    for (name, open) in libraries {
-        unsafe {
+    // SAFETY: a frame of Lua's own, on a state whose libraries are not open yet.
+    unsafe {
+        for (name, open) in libraries {
             ffi::lua_pushcclosure(state, open, 0);
             ffi::lua_pushstring_(state, name.as_ptr());
             ffi::lua_call(state, 1, 0);
         }
+        limit_patterns(state);
     }
-    unsafe { limit_patterns(state) };
+    0
 }
 
 /// Wraps the functions that match patterns: a match recurses for each repetition and capture of its pattern, without a limit.
 ///
 /// # Safety
-/// The string library is open in `state`, with room for three values.
-pub(super) unsafe fn limit_patterns(state: *mut lua_State) {
+/// Called in a frame of Lua's own with room for four values; the string library is open.
+unsafe fn limit_patterns(state: *mut lua_State) {
+    // SAFETY: by the caller. The closures' upvalue is the function that `match_within_limits` expects.
     unsafe {
         ffi::lua_getfield_(state, ffi::LUA_GLOBALSINDEX, c"string".as_ptr());
         for name in MATCHING {
@@ -240,7 +99,11 @@ pub(super) unsafe fn limit_patterns(state: *mut lua_State) {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn match_within_limits(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing. The pattern stays at 2 while it is read, and the upvalue is the C function that
+    // `limit_patterns` has bound.
     unsafe {
         if ffi::lua_type(state, 2) == ffi::LUA_TSTRING && ffi::lua_objlen(state, 2) > MAX_PATTERN_DEPTH {
             let mut len = 0;
@@ -256,21 +119,12 @@ unsafe extern "C-unwind" fn match_within_limits(state: *mut lua_State) -> c_int 
     }
 }
 
-/// Pushes the real table behind the one at `index`, if that is a proxy.
-pub(super) fn push_real(stack: &mut Stack, index: c_int) -> bool {
-    let state = stack.state();
-    // SAFETY: the caller has checked the index; there is room for one value more.
-    unsafe {
-        let Some(proxy) = proxy_at(state, index) else { return false };
-        ffi::luaL_checkstack(state, 1, ptr::null());
-        ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, proxy.real);
-    }
-    stack.note_pushed();
-    true
-}
-
 /// Puts the real table in the place of the proxy at `index`, if it is one.
+///
+/// # Safety
+/// Called in a frame of Lua's own that owns nothing, with room for three values.
 unsafe fn see_through(state: *mut lua_State, index: c_int) {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         if let Some(proxy) = proxy_at(state, index) {
             ffi::lua_rawgeti_(state, ffi::LUA_REGISTRYINDEX, proxy.real);
@@ -279,51 +133,13 @@ unsafe fn see_through(state: *mut lua_State, index: c_int) {
     }
 }
 
-/// The name by which the running function was called (`?` if unknown), and whether as a method.
-pub(super) fn running_function(state: *mut lua_State) -> (String, bool) {
-    // SAFETY: `lua_getinfo` fills in the record of a level that exists; its strings live as long as the call.
-    unsafe {
-        let mut record: ffi::lua_Debug = std::mem::zeroed();
-        if ffi::lua_getstack(state, 0, &mut record) == 0 {
-            return ("?".into(), false);
-        }
-        ffi::lua_getinfo(state, c"n".as_ptr(), &mut record);
-        let name = if record.name.is_null() { b"?" } else { c_bytes(record.name) };
-        (String::from_utf8_lossy(name).into_owned(), c_bytes(record.namewhat) == b"method")
-    }
-}
-
-/// Source and current line of the function at `level`, or of the one that called it if it is not a Lua function.
-///
-/// # Safety
-/// The call stack of `state` may be read.
-pub(super) unsafe fn place(state: *mut lua_State, level: c_int) -> Option<(Vec<u8>, i32)> {
-    unsafe {
-        let mut record: ffi::lua_Debug = std::mem::zeroed();
-        for level in [level, level + 1] {
-            if ffi::lua_getstack(state, level, &mut record) == 0 {
-                return None;
-            }
-            ffi::lua_getinfo(state, c"Sl".as_ptr(), &mut record);
-            if c_bytes(record.what) != b"C" {
-                break;
-            }
-        }
-        Some((c_bytes(record.source).to_vec(), record.currentline))
-    }
-}
-
-impl Stack<'_> {
-    /// Source and line of the code at `level` (see [`place`]).
-    pub fn place(&self, level: i32) -> Option<(Vec<u8>, i32)> {
-        // SAFETY: a `Stack` belongs to the running function.
-        unsafe { place(self.state(), level) }
-    }
-}
-
 /// Raises `text` behind the position of the Lua code that runs right below this function, if there is any: what Redis's patched
 /// `lua_settable` does.
+///
+/// # Safety
+/// Called in a frame of Lua's own that owns nothing, with room for three values.
 unsafe fn raise_read_only(state: *mut lua_State, positioned: bool) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         if positioned {
             return ffi::luaL_error(state, READ_ONLY.as_ptr());
@@ -333,11 +149,17 @@ unsafe fn raise_read_only(state: *mut lua_State, positioned: bool) -> c_int {
     }
 }
 
-unsafe extern "C-unwind" fn refuse_assignment(state: *mut lua_State) -> c_int {
+/// # Safety
+/// Only Lua calls it, as a function of a script.
+pub(super) unsafe extern "C-unwind" fn refuse_assignment(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe { raise_read_only(state, true) }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn next(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
         ffi::lua_settop(state, 2);
@@ -350,7 +172,10 @@ unsafe extern "C-unwind" fn next(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn pairs(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
         ffi::lua_pushcclosure(state, next, 0);
@@ -360,7 +185,10 @@ unsafe extern "C-unwind" fn pairs(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn rawget(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
         ffi::luaL_checkany(state, 2);
@@ -371,7 +199,10 @@ unsafe extern "C-unwind" fn rawget(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn rawset(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
         ffi::luaL_checkany(state, 2);
@@ -385,7 +216,10 @@ unsafe extern "C-unwind" fn rawset(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn getmetatable(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         ffi::luaL_checkany(state, 1);
         let shown = match proxy_at(state, 1) {
@@ -407,7 +241,10 @@ unsafe extern "C-unwind" fn getmetatable(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn setmetatable(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         let kind = ffi::lua_type(state, 2);
         ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
@@ -427,7 +264,11 @@ unsafe extern "C-unwind" fn setmetatable(state: *mut lua_State) -> c_int {
 }
 
 /// Leaves the function that argument 1 means (a function, or a level of the call stack) on top.
+///
+/// # Safety
+/// Called in a frame of Lua's own that owns nothing, with room for three values.
 unsafe fn push_function_argument(state: *mut lua_State, optional: bool) {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         if ffi::lua_type(state, 1) == ffi::LUA_TFUNCTION {
             ffi::lua_pushvalue(state, 1);
@@ -451,7 +292,11 @@ unsafe fn push_function_argument(state: *mut lua_State, optional: bool) {
 }
 
 /// The plain table of globals never becomes a value that a script holds: it is shown as its proxy.
+///
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn getfenv(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         push_function_argument(state, true);
         let shared = Shared::of(state);
@@ -470,7 +315,10 @@ unsafe extern "C-unwind" fn getfenv(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn setfenv(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         ffi::luaL_checktype(state, 2, ffi::LUA_TTABLE);
         push_function_argument(state, false);
@@ -487,7 +335,11 @@ unsafe extern "C-unwind" fn setfenv(state: *mut lua_State) -> c_int {
 }
 
 /// Leaves the loaded function, or nil and the message.
+///
+/// # Safety
+/// Called in a frame of Lua's own that owns nothing, with room for three values.
 unsafe fn loaded(state: *mut lua_State, status: c_int) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         if status == 0 {
             return 1;
@@ -498,7 +350,10 @@ unsafe fn loaded(state: *mut lua_State, status: c_int) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn loadstring(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         let mut len = 0;
         let text = ffi::luaL_checklstring(state, 1, &mut len);
@@ -509,7 +364,10 @@ unsafe extern "C-unwind" fn loadstring(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn load(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         let name = ffi::luaL_optlstring(state, 2, c"=(load)".as_ptr(), ptr::null_mut());
         ffi::luaL_checktype(state, 1, ffi::LUA_TFUNCTION);
@@ -524,7 +382,11 @@ unsafe extern "C-unwind" fn load(state: *mut lua_State) -> c_int {
 }
 
 /// `pcall` as Redis has it: an error table is given as the text of its field `err`.
+///
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn pcall(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         let arguments = ffi::lua_gettop(state);
         if arguments == 0 {
@@ -535,6 +397,9 @@ unsafe extern "C-unwind" fn pcall(state: *mut lua_State) -> c_int {
         ffi::lua_pushboolean(state, 1);
         ffi::lua_insert(state, 1);
         if ffi::lua_pcall(state, arguments - 1, ffi::LUA_MULTRET, 0) != 0 {
+            if Shared::of(state).memory.is_ending() {
+                raise_end(state);
+            }
             ffi::lua_remove(state, 1);
             if ffi::lua_type(state, -1) == ffi::LUA_TTABLE {
                 ffi::lua_getfield_(state, -1, c"err".as_ptr());
@@ -550,7 +415,11 @@ unsafe extern "C-unwind" fn pcall(state: *mut lua_State) -> c_int {
 }
 
 /// Without a metatable only: one with a finalizer would run script code inside the collector, where nothing can stop it.
+///
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn newproxy(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         if ffi::lua_toboolean(state, 1) != 0 {
             return ffi::luaL_error(state, c"newproxy gives no metatable here".as_ptr());
@@ -560,26 +429,57 @@ unsafe extern "C-unwind" fn newproxy(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn tostring(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         ffi::luaL_checkany(state, 1);
-        if ffi::luaL_callmeta(state, 1, c"__tostring".as_ptr()) == 0 {
-            ffi::lua_settop(state, 1);
-            let shared = Shared::of(state);
-            let enforced = shared.memory.enforced.replace(false);
-            describe_first(&mut Stack::running(state, shared));
-            shared.memory.enforced.set(enforced);
+        if ffi::luaL_callmeta(state, 1, c"__tostring".as_ptr()) != 0 {
+            return 1;
         }
-        1
+        ffi::lua_settop(state, 1);
+        call_function::<true>(state, describe)
     }
 }
 
-fn describe_first(stack: &mut Stack) {
-    let text = stack.describe(1);
-    stack.push_bytes(&text);
+fn describe(lua: &mut Stack) -> Raised<usize> {
+    let text = lua.describe(1);
+    lua.push_bytes(&text);
+    Ok(1)
 }
 
+/// Lua's own computes the length of the range in an `int`, and the compiler drops its test for an overflow.
+///
+/// # Safety
+/// Only Lua calls it, as a function of a script.
+unsafe extern "C-unwind" fn unpack(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
+    unsafe {
+        ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
+        let first = ffi::luaL_optinteger(state, 2, 1) as c_int;
+        let last = match ffi::lua_type(state, 3) {
+            ffi::LUA_TNONE | ffi::LUA_TNIL => ffi::lua_objlen(state, 1) as c_int,
+            _ => ffi::luaL_checkinteger(state, 3) as c_int,
+        };
+        if first > last {
+            return 0;
+        }
+        let len = last.wrapping_sub(first);
+        if !(0..c_int::MAX).contains(&len) || ffi::lua_checkstack(state, len + 1) == 0 {
+            return ffi::luaL_error(state, c"too many results to unpack".as_ptr());
+        }
+        for i in first..=last {
+            ffi::lua_rawgeti_(state, 1, i);
+        }
+        len + 1
+    }
+}
+
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn table_insert(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
         let last = ffi::lua_objlen(state, 1) as c_int + 1;
@@ -607,7 +507,10 @@ unsafe extern "C-unwind" fn table_insert(state: *mut lua_State) -> c_int {
     }
 }
 
+/// # Safety
+/// Called in a frame of Lua's own that owns nothing, with room for three values.
 unsafe fn refuse_proxy(state: *mut lua_State) {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         if proxy_at(state, 1).is_some() {
             raise_read_only(state, false);
@@ -615,7 +518,10 @@ unsafe fn refuse_proxy(state: *mut lua_State) {
     }
 }
 
+/// # Safety
+/// Only Lua calls it, as a function of a script.
 unsafe extern "C-unwind" fn table_foreach(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
         ffi::luaL_checktype(state, 2, ffi::LUA_TFUNCTION);

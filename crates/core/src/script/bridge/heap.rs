@@ -158,6 +158,7 @@ impl Heap {
     /// # Safety
     /// `page` is live and in no list.
     unsafe fn link(&mut self, page: *mut Page, class: usize) {
+        // SAFETY: by the caller; the pages of a list are live.
         unsafe {
             let next = self.partial[class];
             (*page).next = next;
@@ -172,6 +173,7 @@ impl Heap {
     /// # Safety
     /// `page` is in the list of its class.
     unsafe fn unlink(&mut self, page: *mut Page, class: usize) {
+        // SAFETY: by the caller; the neighbours of a page are live.
         unsafe {
             let (next, previous) = ((*page).next, (*page).previous);
             if previous.is_null() {
@@ -284,6 +286,7 @@ mod tests {
                 live.push(block);
                 if i % 3 == 0 {
                     let gone = live.swap_remove(i * 7 % live.len());
+                    // SAFETY: a block of this heap, which `live` has just lost.
                     unsafe { heap.release(gone) };
                 }
             }
@@ -323,6 +326,7 @@ mod tests {
             }
             assert!(blocks.len() * size > 1 << 20, "{size}: {}", blocks.len());
             for block in blocks {
+                // SAFETY: a block of this heap, released once.
                 unsafe { heap.release(block) };
             }
         }

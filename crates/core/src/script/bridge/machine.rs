@@ -5,14 +5,14 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
 use std::panic::resume_unwind;
 use std::ptr::{self, NonNull};
-use std::{mem, slice};
+use std::{mem, process};
 
 use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
 use mlua::ffi::{self, lua_State};
 
 use super::stack::{Function, Stack};
-use super::{chunk, guard, memory};
+use super::{callers, chunk, guard, memory, proxies};
 use crate::script::{Host, random::Random};
 use crate::version::Version;
 use crate::wire::reply::{Protocol, Reply};
@@ -32,8 +32,6 @@ pub(in crate::script) enum Signal {
     Finished,
     /// The slice of instructions is used up.
     Slice,
-    /// A library function or the host panicked.
-    Panicked,
 }
 
 /// What a machine is made with.
@@ -99,8 +97,9 @@ pub(in crate::script) struct Shared {
     guarded_globals: Cell<c_int>,
     keys_name: Cell<c_int>,
     argv_name: Cell<c_int>,
-    pub(super) proxies: RefCell<guard::Proxies>,
-    object_numbers: Cell<c_int>,
+    pub(super) proxies: RefCell<proxies::Proxies>,
+    /// Registry key of the table that numbers objects.
+    pub(super) object_numbers: Cell<c_int>,
     last_object_number: Cell<u64>,
 }
 
@@ -123,24 +122,6 @@ impl Shared {
         let result = use_host(unsafe { &mut *host.as_ptr() });
         self.host.set(Some(host));
         result
-    }
-
-    /// Registry key of the table that numbers objects, and forgets those that nobody else holds.
-    ///
-    /// # Safety
-    /// `state` is in a place where nothing raises, with room for three values.
-    pub(super) unsafe fn object_numbers(&self, state: *mut lua_State) -> c_int {
-        if self.object_numbers.get() == ffi::LUA_REFNIL {
-            unsafe {
-                ffi::lua_createtable(state, 0, 0);
-                ffi::lua_createtable(state, 0, 1);
-                ffi::lua_pushstring_(state, c"k".as_ptr());
-                ffi::lua_setfield(state, -2, c"__mode".as_ptr());
-                ffi::lua_setmetatable(state, -2);
-                self.object_numbers.set(ffi::luaL_ref(state, ffi::LUA_REGISTRYINDEX));
-            }
-        }
-        self.object_numbers.get()
     }
 
     pub(super) fn next_object_number(&self) -> u64 {
@@ -168,25 +149,23 @@ impl Shared {
     }
 
     /// Hands control to the driver. Returns when it resumes.
-    pub(super) fn suspend(&self, signal: Signal) {
+    fn suspend(&self, signal: Signal) {
         // SAFETY: `serve` stored its yielder, and Lua runs nowhere else.
         unsafe { (*self.yielder.get()).suspend(signal) };
     }
 
-    /// Gives the panic to the driver, which never comes back to this stack.
-    pub(super) fn leave_with_panic(&self, payload: Box<dyn Any + Send>) {
+    /// Keeps a panic until the script has ended, and the driver has control again.
+    pub(super) fn keep_panic(&self, payload: Box<dyn Any + Send>) {
+        self.memory.end_script();
         self.panic.set(Some(payload));
-        self.suspend(Signal::Panicked);
-        unreachable!("an abandoned stack is not resumed");
     }
 }
 
 /// One Lua state with everything around it.
 pub(in crate::script) struct Machine {
     shared: NonNull<Shared>,
-    /// None only while it is being replaced.
-    native: Option<Coroutine<(), Signal, (), DefaultStack>>,
-    thread_reference: c_int,
+    /// Runs `serve`, which does not return, but may panic.
+    native: Coroutine<(), Signal, (), DefaultStack>,
     suspended: bool,
     /// The size, in bytes, at which all garbage is collected after a script.
     collect_at: usize,
@@ -239,17 +218,10 @@ impl Machine {
         // SAFETY: the pointer stays valid until `drop` has closed the state.
         let main = unsafe { ffi::lua_newstate(memory::allocate, shared.as_ptr().cast()) };
         assert!(!main.is_null(), "a new Lua state");
-        let mut machine = Machine {
-            shared,
-            native: None,
-            thread_reference: ffi::LUA_REFNIL,
-            suspended: false,
-            collect_at: 0,
-        };
+        let machine = Machine { shared, native: native_stack(shared), suspended: false, collect_at: 0 };
         machine.shared().main.set(main);
-        // SAFETY: the state is fresh; with the memory limit off nothing here raises.
+        // SAFETY: the state is fresh, and its memory limit is off.
         unsafe { machine.set_up(main, &setup) };
-        machine.begin_thread(DefaultStack::new(NATIVE_STACK).expect("memory for a script's native stack"));
         machine
     }
 
@@ -258,55 +230,45 @@ impl Machine {
         unsafe { self.shared.as_ref() }
     }
 
+    /// Fills the registry and the globals, and makes the thread that scripts run on.
+    ///
+    /// # Safety
+    /// `main` is the machine's fresh state, with the memory limit off.
     unsafe fn set_up(&self, main: *mut lua_State, setup: &Setup) {
         let shared = self.shared();
-        // SAFETY: by the caller.
+        // SAFETY: by the caller. What is called outside a `Stack` is in room that a fresh state has, and can raise for want of memory only.
         unsafe {
+            ffi::lua_atpanic(main, abort_on_raise);
             guard::open_libraries(main);
             ffi::lua_pushvalue(main, ffi::LUA_GLOBALSINDEX);
             let mut stack = Stack::running(main, shared);
             assert!((setup.globals)(&mut stack).is_ok(), "the globals are set up without an error");
-            shared.guarded_globals.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
-            ffi::lua_settop(main, 1);
-            shared.plain_globals.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
-            let mut stack = Stack::running(main, shared);
-            stack.push_error_handler(setup.on_error);
-            ffi::lua_pushstring_(main, c"KEYS".as_ptr());
-            shared.keys_name.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
-            ffi::lua_pushstring_(main, c"ARGV".as_ptr());
-            shared.argv_name.set(ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX));
+            shared.guarded_globals.set(stack.keep());
+            stack.set_len(1);
+            shared.plain_globals.set(stack.keep());
+            stack.push_bytes(b"KEYS");
+            shared.keys_name.set(stack.keep());
+            stack.push_bytes(b"ARGV");
+            shared.argv_name.set(stack.keep());
             // Lua makes this text when it cannot catch anything; it must not have to allocate it then.
-            ffi::lua_pushstring_(main, c"error in error handling".as_ptr());
-            ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
+            stack.push_bytes(b"error in error handling");
+            stack.keep();
             // Held by nobody's hand but the registry's, and never touched.
             ffi::lua_newuserdata(main, BALLAST);
             ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
-        }
-    }
-
-    /// A fresh Lua thread on a native stack that nothing runs on.
-    fn begin_thread(&mut self, native: DefaultStack) {
-        let shared = self.shared;
-        let main = self.shared().main.get();
-        // SAFETY: main's stack holds the thread's bottom; room for two values is within LUA_MINSTACK.
-        unsafe {
             let thread = ffi::lua_newthread(main);
-            ffi::luaL_unref(main, ffi::LUA_REGISTRYINDEX, self.thread_reference);
-            self.thread_reference = ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
-            ffi::lua_pushvalue(main, ON_ERROR);
-            ffi::lua_xmove(main, thread, 1);
-            self.shared().thread.set(thread);
+            ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
+            let mut stack = Stack::running(thread, shared);
+            stack.push_error_handler(setup.on_error);
+            shared.thread.set(thread);
         }
-        self.shared().native_limit.set(native.limit().get() + NATIVE_STACK_PER_THREAD);
-        self.native = Some(Coroutine::with_stack(native, move |yielder, ()| {
-            // SAFETY: the machine frees `Shared` only after it has given this stack up.
-            serve(yielder, unsafe { shared.as_ref() })
-        }));
-        self.suspended = false;
     }
 
     /// Compiles `text`; the error is Lua's message.
     pub fn compile(&mut self, text: &[u8], name: &CStr) -> Result<Loaded, Vec<u8>> {
+        if text.len() >= TEXT_LIMIT {
+            return Err(b"not enough memory".to_vec());
+        }
         let main = self.shared().main.get();
         // SAFETY: main's stack is at its bottom, and the memory limit is off between slices.
         unsafe {
@@ -322,6 +284,7 @@ impl Machine {
 
     /// Lets go of a compiled chunk.
     pub fn forget(&mut self, loaded: Loaded) {
+        // SAFETY: main's stack is at its bottom, and the registry is a table; the memory limit is off between slices.
         unsafe { ffi::luaL_unref(self.shared().main.get(), ffi::LUA_REGISTRYINDEX, loaded.0) };
     }
 
@@ -336,9 +299,10 @@ impl Machine {
         reply: &mut Reply,
     ) -> Signal {
         assert!(!self.suspended, "one script at a time");
-        if self.native.as_ref().is_none_or(|native| native.done()) {
-            // A panic while a reply was being written has ended the stack's loop.
-            self.abandon();
+        if self.native.done() {
+            self.native = native_stack(self.shared);
+            // SAFETY: nothing runs on the thread, and the handler is there.
+            unsafe { ffi::lua_settop(self.shared().thread.get(), ON_ERROR) };
         }
         let shared = self.shared();
         shared.protocol.set(Protocol::Resp2);
@@ -419,34 +383,43 @@ impl Machine {
             shared.reply.set(Some(NonNull::from(reply)));
             shared
         };
-        let native = self.native.as_mut().expect("a native stack");
-        let CoroutineResult::Yield(signal) = native.resume(()) else {
-            unreachable!("`serve` does not return")
-        };
+        // A panic where the reply is written leaves no script behind.
+        self.suspended = false;
+        let signal = self.run_native();
         shared.host.set(None);
         shared.reply.set(None);
         self.suspended = signal == Signal::Slice;
-        match signal {
-            Signal::Slice => {}
-            Signal::Finished => self.collect_after_large_scripts(),
-            Signal::Panicked => {
-                self.abandon();
-                if let Some(payload) = self.shared().panic.take() {
-                    resume_unwind(payload);
-                }
-            }
+        if signal == Signal::Finished {
+            self.collect_after_large_scripts();
+        }
+        if let Some(payload) = shared.panic.take() {
+            resume_unwind(payload);
         }
         signal
     }
 
-    /// Gives up the suspended script without a trace: no error is raised in it, so nothing in it can catch one.
+    /// Lets the native stack run until it hands control back.
+    fn run_native(&mut self) -> Signal {
+        match self.native.resume(()) {
+            CoroutineResult::Yield(signal) => signal,
+            CoroutineResult::Return(()) => unreachable!("`serve` does not return"),
+        }
+    }
+
+    /// Ends the suspended script, if there is one. Nothing in it can catch that, and no more of it runs (see [`raise_end`]).
     pub fn abandon(&mut self) {
-        let Some(mut native) = self.native.take() else { return };
-        // SAFETY: the stack is suspended in the hook or below a trampoline whose function has unwound (see the module's
-        // rules): no frame on it has anything to drop.
-        unsafe { native.force_reset() };
-        self.begin_thread(native.into_stack());
+        if !self.suspended {
+            return;
+        }
+        self.end_suspended();
         self.collect();
+    }
+
+    fn end_suspended(&mut self) {
+        self.shared().memory.end_script();
+        let signal = self.run_native();
+        debug_assert_eq!(signal, Signal::Finished);
+        self.suspended = false;
     }
 
     /// Where the suspended script stands: source and line of the innermost Lua function.
@@ -456,10 +429,16 @@ impl Machine {
             return None;
         }
         // SAFETY: the script is suspended in its hook, where its call stack may be read.
-        unsafe { guard::place(state, 0) }
+        unsafe { callers::place(state, 0) }
+    }
+
+    #[cfg(test)]
+    pub fn main(&self) -> *mut lua_State {
+        self.shared().main.get()
     }
 
     fn collect(&mut self) {
+        // SAFETY: the state is live and no slice runs. There are no finalizers, so the collector runs nothing that could raise.
         unsafe { ffi::lua_gc(self.shared().main.get(), ffi::LUA_GCCOLLECT, 0) };
         let memory = &self.shared().memory;
         self.collect_at = memory.used.get() + GROWTH.min(memory.limit / 8);
@@ -477,6 +456,22 @@ impl Machine {
     }
 }
 
+/// A chunk's text is shorter than this, in bytes: Lua's lexer counts the `=` of long brackets in an `int`. What a script compiles is kept
+/// shorter by its memory limit.
+const TEXT_LIMIT: usize = 1 << 30;
+
+/// A native stack for scripts, on which nothing runs yet.
+fn native_stack(shared: NonNull<Shared>) -> Coroutine<(), Signal, (), DefaultStack> {
+    let stack = DefaultStack::new(NATIVE_STACK).expect("memory for a script's native stack");
+    let limit = stack.limit().get() + NATIVE_STACK_PER_THREAD;
+    // SAFETY: the machine frees `Shared` only after it has given this stack up.
+    unsafe { shared.as_ref() }.native_limit.set(limit);
+    Coroutine::with_stack(stack, move |yielder, ()| {
+        // SAFETY: as above.
+        serve(yielder, unsafe { shared.as_ref() })
+    })
+}
+
 /// Bytes that the state holds for nothing. Lua collects when the state has doubled, and what really lives in it is small: without
 /// ballast it would go over all of it every few hundred scripts.
 const BALLAST: usize = 2 << 20;
@@ -486,12 +481,13 @@ const GROWTH: usize = 32 << 20;
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        if let Some(mut native) = self.native.take() {
-            // SAFETY: as in `abandon`; `serve` itself has nothing to drop either.
-            unsafe { native.force_reset() };
+        if self.suspended {
+            self.end_suspended();
         }
-        // SAFETY: nothing runs in the state, and after it is closed nobody points to `Shared`.
+        // SAFETY: the only frame left on the native stack is `serve`, between two scripts, where it owns nothing. Nothing runs in the
+        // state, and after it is closed nobody points to `Shared`.
         unsafe {
+            self.native.force_reset();
             ffi::lua_close(self.shared().main.get());
             drop(Box::from_raw(self.shared.as_ptr()));
         }
@@ -499,7 +495,11 @@ impl Drop for Machine {
 }
 
 /// Puts a fresh list into the table of globals on top, under the name that is kept in the registry as `name`.
+///
+/// # Safety
+/// Nothing runs on `thread`, a table is on top of its stack, there is room for three values, and the memory limit is off.
 unsafe fn set_list(thread: *mut lua_State, name: c_int, items: &[&[u8]]) {
+    // SAFETY: by the caller. The name is a string, which a table can have as a key.
     unsafe {
         ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, name);
         // As Redis grows it, item by item: what `#` says of a list with holes depends on the room.
@@ -513,31 +513,36 @@ unsafe fn set_list(thread: *mut lua_State, name: c_int, items: &[&[u8]]) {
     }
 }
 
-/// Runs one script after the other, for ever. The function to call is on top of the thread's stack whenever control comes here.
+/// Runs one script after the other, until one panics where its reply is written. The function to call is on top of the thread's stack
+/// whenever control comes here.
 fn serve(yielder: &Yielder<(), Signal>, shared: &Shared) {
     shared.yielder.set(yielder);
     let thread = shared.thread.get();
     loop {
-        // SAFETY: see above; `lua_pcall` catches whatever is raised.
+        // SAFETY: a function without arguments is on top, and below it the handler. `lua_pcall` catches whatever is raised.
         let failed = unsafe {
             shared.memory.enforced.set(true);
             let status = ffi::lua_pcall(thread, 0, 1, ON_ERROR);
             shared.memory.enforced.set(false);
             status != 0
         };
-        if let Some(mut reply) = shared.reply.get() {
-            // SAFETY: the reply is that of the current slice. No call into Lua raises here.
-            unsafe {
-                let mut stack = Stack::running(thread, shared);
-                (shared.finish)(&mut stack, failed, reply.as_mut());
-                ffi::lua_settop(thread, ON_ERROR);
-            }
+        if shared.memory.is_ending() {
+            shared.memory.begin_script();
+        } else if let Some(mut reply) = shared.reply.get() {
+            // SAFETY: the reply is that of the current slice. The memory limit is off, and the thread has the room that a call leaves.
+            let (mut stack, reply) = unsafe { (Stack::running(thread, shared), reply.as_mut()) };
+            (shared.finish)(&mut stack, failed, reply);
         }
+        // SAFETY: the handler is there.
+        unsafe { ffi::lua_settop(thread, ON_ERROR) };
         yielder.suspend(Signal::Finished);
     }
 }
 
 /// A script comes to another line, or has run a number of instructions: all of its slice, or one if they are counted.
+///
+/// # Safety
+/// Only Lua calls it, as a hook.
 unsafe extern "C-unwind" fn on_event(state: *mut lua_State, event: *mut ffi::lua_Debug) {
     // SAFETY: Lua calls the hook between two instructions of a script, on the script's native stack.
     unsafe {
@@ -556,26 +561,58 @@ unsafe extern "C-unwind" fn on_event(state: *mut lua_State, event: *mut ffi::lua
     }
 }
 
-/// Suspends at the end of a slice.
+/// Suspends at the end of a slice, or ends the script.
 ///
 /// # Safety
-/// The script's native stack is running, and no frame on it has anything to drop.
+/// The script's native stack is running, and no frame on it above `serve` owns anything.
 pub(super) unsafe fn pause(state: *mut lua_State) {
-    let shared = unsafe { Shared::of(state) };
-    shared.slices.set(shared.slices.get() + 1);
-    shared.suspended.set(state);
-    let enforced = shared.memory.enforced.replace(false);
-    shared.suspend(Signal::Slice);
-    shared.memory.enforced.set(enforced);
+    // SAFETY: by the caller. `suspend` returns when the driver resumes.
+    unsafe {
+        let shared = Shared::of(state);
+        if !shared.memory.is_ending() {
+            shared.slices.set(shared.slices.get() + 1);
+            shared.suspended.set(state);
+            let enforced = shared.memory.enforced.replace(false);
+            shared.suspend(Signal::Slice);
+            shared.memory.enforced.set(enforced);
+        }
+        if shared.memory.is_ending() {
+            raise_end(state);
+        }
+    }
 }
 
-/// The bytes of a C string.
+/// Ends a script that has been killed, or in which something has panicked, after `Memory::end_script`: raises, over and over, Lua's memory
+/// error, the one that no handler of the script sees. All C functions that the script is in end as after any error and
+/// lose nothing; abandoning their frames would lose the buffer of a parser, for one. Where the script catches the error, the hook
+/// raises it anew before the next instruction.
 ///
 /// # Safety
-/// `text` is null or a NUL-terminated string that outlives the result's use.
-pub(super) unsafe fn c_bytes<'a>(text: *const std::ffi::c_char) -> &'a [u8] {
-    if text.is_null() {
-        return b"";
+/// As for [`pause`], with the memory limit on.
+pub(super) unsafe fn raise_end(state: *mut lua_State) -> ! {
+    // SAFETY: by the caller. The allocation is refused.
+    unsafe {
+        ffi::lua_sethook(state, Some(on_event), ffi::LUA_MASKCOUNT, 1);
+        ffi::lua_newuserdata(state, 1);
+        ffi::lua_error(state)
     }
-    unsafe { slice::from_raw_parts(text.cast(), CStr::from_ptr(text).to_bytes().len()) }
+}
+
+/// What Lua calls when an error is raised that nothing catches. The rules of this module prevent that; if one is broken, the process ends
+/// with a message instead of none.
+///
+/// # Safety
+/// Only Lua calls it.
+unsafe extern "C-unwind" fn abort_on_raise(state: *mut lua_State) -> c_int {
+    // SAFETY: Lua has left the error value on top; nothing is raised for a string.
+    let message = unsafe {
+        match ffi::lua_type(state, -1) {
+            ffi::LUA_TSTRING => {
+                CStr::from_ptr(ffi::lua_tolstring(state, -1, ptr::null_mut())).to_string_lossy()
+            }
+            _ => "no text".into(),
+        }
+    };
+    eprintln!("redlatch: Lua raised an error outside a protected call: {message}");
+    process::abort()
 }

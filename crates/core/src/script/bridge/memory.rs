@@ -11,6 +11,8 @@ use super::heap::{Heap, MAX_BLOCK};
 pub(super) struct Memory {
     pub used: Cell<usize>,
     pub limit: usize,
+    /// What `used` may not exceed while `enforced`: the limit, or nothing at all while a script is being ended.
+    ceiling: Cell<usize>,
     /// Set while script code runs. Cleared inside library functions and between scripts, where a refused allocation
     /// would raise over frames that own things; those places look at `exceeded` instead.
     pub enforced: Cell<bool>,
@@ -23,11 +25,32 @@ impl Memory {
     pub fn new(limit: usize) -> Memory {
         // What library functions allocate beyond the limit has to fit as well, and so do the gaps between blocks.
         let heap = Heap::new(limit.saturating_mul(2));
-        Memory { used: Cell::new(0), limit, enforced: Cell::new(false), heap: RefCell::new(heap) }
+        Memory {
+            used: Cell::new(0),
+            limit,
+            ceiling: Cell::new(limit),
+            enforced: Cell::new(false),
+            heap: RefCell::new(heap),
+        }
     }
 
     pub fn exceeded(&self) -> bool {
         self.used.get() > self.limit
+    }
+
+    /// Refuses every allocation of the running script from here on, which ends it.
+    pub fn end_script(&self) {
+        self.ceiling.set(0);
+    }
+
+    /// Whether the running script is being ended.
+    pub fn is_ending(&self) -> bool {
+        self.ceiling.get() == 0
+    }
+
+    /// Makes the next script start with the limit it may have.
+    pub fn begin_script(&self) {
+        self.ceiling.set(self.limit);
     }
 
     /// # Safety
@@ -81,6 +104,7 @@ const ALIGN: usize = 16;
 /// # Safety
 /// `size` is that of a block that exists or could.
 unsafe fn layout(size: usize) -> Layout {
+    // SAFETY: by the caller, a size that does not overflow when rounded up; the alignment is a power of two.
     unsafe { Layout::from_size_align_unchecked(size, ALIGN) }
 }
 
@@ -106,7 +130,7 @@ pub(super) unsafe extern "C" fn allocate(
         }
         let old = if block.is_null() { 0 } else { old };
         let used = memory.used.get() - old + new;
-        if new > old && memory.enforced.get() && used > memory.limit {
+        if new > old && memory.enforced.get() && used > memory.ceiling.get() {
             return ptr::null_mut();
         }
         let fresh = if block.is_null() { memory.obtain(new) } else { memory.resize(block.cast(), old, new) };

@@ -4,10 +4,10 @@ use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, ptr, slice};
 
-use mlua::ffi::{self, lua_State};
+use mlua::ffi::{self, lua_CFunction, lua_State};
 
-use super::guard;
-use super::machine::Shared;
+use super::callers;
+use super::machine::{Shared, raise_end};
 
 /// A function that scripts can call. It finds its arguments at 1..=`stack.len()` and returns how many of the topmost
 /// values are its results.
@@ -65,33 +65,52 @@ pub(in crate::script) struct Stack<'a> {
     pub(in crate::script) shared: &'a Shared,
 }
 
+/// The most values that one function may have on Lua's stack: LUAI_MAXCSTACK.
+const MOST_VALUES: c_int = 8000;
+
 /// Calls the Rust function in the closure's first upvalue. A `LIMITED` one raises if it leaves more memory in use than a script may
 /// have.
 ///
 /// # Safety
 /// Only Lua calls it, for closures made by [`Stack::push_function`].
-pub(super) unsafe extern "C-unwind" fn trampoline<const LIMITED: bool>(state: *mut lua_State) -> c_int {
-    // SAFETY: the upvalue is a `Function`. Nothing in this frame owns anything when `lua_error` leaves it.
+unsafe extern "C-unwind" fn trampoline<const LIMITED: bool>(state: *mut lua_State) -> c_int {
+    // SAFETY: the first upvalue of such a closure is a `Function`, and Lua has just called this frame, which owns nothing.
     unsafe {
         let function: Function = mem::transmute(ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)));
+        call_function::<LIMITED>(state, function)
+    }
+}
+
+/// Calls a Rust function, and raises what it raises after it has returned and dropped everything. A panic ends the script, and goes on
+/// where the driver called the machine.
+///
+/// # Safety
+/// `state` is running a C function, whose frame owns nothing, with room for LUA_MINSTACK values.
+pub(super) unsafe fn call_function<const LIMITED: bool>(state: *mut lua_State, function: Function) -> c_int {
+    // SAFETY: by the caller. Nothing in this frame owns anything when `lua_error` or `raise_end` leaves it: `run` has returned, and the
+    // payload of a panic has been given away.
+    unsafe {
         let shared = Shared::of(state);
         let enforced = shared.memory.enforced.replace(false);
-        match catch_unwind(AssertUnwindSafe(|| run(state, shared, function, LIMITED))) {
-            Ok(results) if results >= 0 => {
-                shared.memory.enforced.set(enforced);
-                return results;
-            }
-            Ok(_) => {}
-            Err(payload) => shared.leave_with_panic(payload),
-        }
+        let outcome = catch_unwind(AssertUnwindSafe(|| run(state, shared, function, LIMITED)));
         shared.memory.enforced.set(enforced);
-        ffi::lua_error(state)
+        match outcome {
+            Ok(results) if results >= 0 => results,
+            Ok(_) => ffi::lua_error(state),
+            Err(payload) => {
+                shared.keep_panic(payload);
+                raise_end(state)
+            }
+        }
     }
 }
 
 /// The number of results, or -1 with an error value on top.
+///
+/// # Safety
+/// As for [`call_function`], with the memory limit off.
 unsafe fn run(state: *mut lua_State, shared: &Shared, function: Function, limited: bool) -> c_int {
-    // SAFETY: `state` is running the function, so its stack has room for LUA_MINSTACK values more.
+    // SAFETY: by the caller.
     let mut stack = unsafe { Stack::running(state, shared) };
     let outcome = match function(&mut stack) {
         Ok(results) if limited => stack.check_memory().map(|()| results),
@@ -108,9 +127,11 @@ unsafe fn run(state: *mut lua_State, shared: &Shared, function: Function, limite
 
 impl<'a> Stack<'a> {
     /// # Safety
-    /// `state` is a live state that nothing else uses while the `Stack` lives, with LUA_MINSTACK slots of room, in a place where raising
-    /// is impossible (see the module's rules).
+    /// `state` is a live state of the machine that `shared` belongs to, with room for LUA_MINSTACK values. Nothing else uses it while the
+    /// `Stack` lives, and the memory limit is off, so that no allocation raises.
     pub(super) unsafe fn running(state: *mut lua_State, shared: &'a Shared) -> Stack<'a> {
+        debug_assert!(!shared.memory.enforced.get(), "an allocation must not raise here");
+        // SAFETY: by the caller.
         let top = unsafe { ffi::lua_gettop(state) };
         Stack { state, top, room: top + ffi::LUA_MINSTACK, shared }
     }
@@ -143,13 +164,18 @@ impl<'a> Stack<'a> {
 
     fn table(&self, index: i32) -> c_int {
         let index = self.existing(index);
+        // SAFETY: a value is there.
         assert!(unsafe { ffi::lua_type(self.state, index) } == ffi::LUA_TTABLE, "a table at that position");
         index
     }
 
-    /// Makes room for `n` more values; false when Lua's stack cannot grow any further.
+    /// Makes room for `n` more values; false when Lua's stack cannot grow any further: what `lua_checkstack` says in Redis.
     pub fn reserve(&mut self, n: i32) -> bool {
+        if self.top + n > MOST_VALUES {
+            return false;
+        }
         if self.top + n > self.room {
+            // SAFETY: a live state. `lua_checkstack` catches what it raises.
             if unsafe { ffi::lua_checkstack(self.state, n) } == 0 {
                 return false;
             }
@@ -165,7 +191,7 @@ impl<'a> Stack<'a> {
     /// To be called before each push.
     fn one_more(&mut self) {
         if self.top >= self.room {
-            assert!(self.reserve(16), "room on Lua's stack was reserved");
+            assert!(self.reserve(16) || self.reserve(1), "room on Lua's stack was reserved");
         }
     }
 
@@ -174,6 +200,7 @@ impl<'a> Stack<'a> {
         if index == 0 {
             return Kind::None;
         }
+        // SAFETY: a value is there.
         match unsafe { ffi::lua_type(self.state, index) } {
             ffi::LUA_TBOOLEAN => Kind::Boolean,
             ffi::LUA_TLIGHTUSERDATA => Kind::LightUserdata,
@@ -191,6 +218,7 @@ impl<'a> Stack<'a> {
     #[inline]
     pub fn bytes(&self, index: i32) -> Option<&[u8]> {
         let index = self.absolute(index);
+        // SAFETY: a value is there unless the index is 0.
         if index == 0 || unsafe { ffi::lua_type(self.state, index) } != ffi::LUA_TSTRING {
             return None;
         }
@@ -209,7 +237,8 @@ impl<'a> Stack<'a> {
             return None;
         }
         let mut len = 0;
-        // SAFETY: as in `bytes`.
+        // SAFETY: a value is there, and stays as long as `self` is borrowed. A number becomes a string in place, which allocates, but with
+        // the memory limit off does not raise.
         unsafe {
             let start = ffi::lua_tolstring(self.state, at, &mut len);
             (!start.is_null()).then(|| slice::from_raw_parts(start.cast(), len))
@@ -222,6 +251,7 @@ impl<'a> Stack<'a> {
         if index == 0 {
             return None;
         }
+        // SAFETY: a value is there.
         unsafe {
             let value = ffi::lua_tonumber(self.state, index);
             (value != 0.0 || ffi::lua_isnumber(self.state, index) != 0).then_some(value)
@@ -231,39 +261,46 @@ impl<'a> Stack<'a> {
     /// Whether the value is neither false nor nil.
     pub fn truth(&self, index: i32) -> bool {
         let index = self.absolute(index);
+        // SAFETY: a value is there unless the index is 0.
         index != 0 && unsafe { ffi::lua_toboolean(self.state, index) } != 0
     }
 
     pub fn is_null_pointer(&self, index: i32) -> bool {
+        // SAFETY: a value is there if it has this kind.
         self.kind(index) == Kind::LightUserdata
             && unsafe { ffi::lua_touserdata(self.state, self.existing(index)) }.is_null()
     }
 
     /// The length of a string or table, as `#` gives it.
     pub fn raw_len(&self, index: i32) -> usize {
+        // SAFETY: a value is there; no metamethod is asked.
         unsafe { ffi::lua_objlen(self.state, self.existing(index)) }
     }
 
     pub fn push_nil(&mut self) {
         self.one_more();
+        // SAFETY: there is room.
         unsafe { ffi::lua_pushnil(self.state) };
         self.pushed();
     }
 
     pub fn push_boolean(&mut self, value: bool) {
         self.one_more();
+        // SAFETY: there is room.
         unsafe { ffi::lua_pushboolean(self.state, value as c_int) };
         self.pushed();
     }
 
     pub fn push_number(&mut self, value: f64) {
         self.one_more();
+        // SAFETY: there is room.
         unsafe { ffi::lua_pushnumber(self.state, value) };
         self.pushed();
     }
 
     pub fn push_bytes(&mut self, bytes: &[u8]) {
         self.one_more();
+        // SAFETY: there is room, and Lua copies the bytes; with the memory limit off this does not raise.
         unsafe { ffi::lua_pushlstring_(self.state, bytes.as_ptr().cast(), bytes.len()) };
         self.pushed();
     }
@@ -271,6 +308,7 @@ impl<'a> Stack<'a> {
     /// The userdata `NULL`, which cjson has for JSON's null.
     pub fn push_null_pointer(&mut self) {
         self.one_more();
+        // SAFETY: there is room.
         unsafe { ffi::lua_pushlightuserdata(self.state, ptr::null_mut()) };
         self.pushed();
     }
@@ -279,6 +317,7 @@ impl<'a> Stack<'a> {
     pub fn push_copy(&mut self, index: i32) {
         let index = self.existing(index);
         self.one_more();
+        // SAFETY: there is room, and a value to copy.
         unsafe { ffi::lua_pushvalue(self.state, index) };
         self.pushed();
     }
@@ -287,7 +326,7 @@ impl<'a> Stack<'a> {
     pub fn push_bound_function(&mut self, function: Function, upvalues: i32) {
         assert!((0..=self.top).contains(&upvalues));
         self.one_more();
-        // SAFETY: `trampoline` reads the first upvalue as the `Function` it is.
+        // SAFETY: there is room, and as many values as are bound. `trampoline` reads the first upvalue as the `Function` it is.
         unsafe {
             ffi::lua_pushlightuserdata(self.state, function as *mut c_void);
             if upvalues > 0 {
@@ -305,7 +344,7 @@ impl<'a> Stack<'a> {
     /// A function that does not raise, as long as it says so itself: for errors on their way.
     pub fn push_error_handler(&mut self, function: Function) {
         self.one_more();
-        // SAFETY: as in `push_bound_function`.
+        // SAFETY: there is room; `trampoline` reads the upvalue as the `Function` it is.
         unsafe {
             ffi::lua_pushlightuserdata(self.state, function as *mut c_void);
             ffi::lua_pushcclosure(self.state, trampoline::<false>, 1);
@@ -316,6 +355,7 @@ impl<'a> Stack<'a> {
     /// A copy of the running function's bound value number `n`, from 1.
     pub fn push_upvalue(&mut self, n: i32) {
         self.one_more();
+        // SAFETY: there is room, and an upvalue that there is none of reads as nil.
         unsafe { ffi::lua_pushvalue(self.state, ffi::lua_upvalueindex(n + 1)) };
         self.pushed();
     }
@@ -323,7 +363,7 @@ impl<'a> Stack<'a> {
     /// A fresh block of `bytes`, as a userdata without a metatable.
     pub fn push_block(&mut self, bytes: &[u8]) {
         self.one_more();
-        // SAFETY: the new block has that size.
+        // SAFETY: there is room, and the new block has that size; with the memory limit off this does not raise.
         unsafe {
             let block = ffi::lua_newuserdata(self.state, bytes.len());
             ptr::copy_nonoverlapping(bytes.as_ptr(), block.cast(), bytes.len());
@@ -347,6 +387,7 @@ impl<'a> Stack<'a> {
     /// A fresh table. The sizes are hints; do not pass on sizes that a script chose.
     pub fn push_table(&mut self, array: i32, record: i32) {
         self.one_more();
+        // SAFETY: there is room; with the memory limit off this does not raise.
         unsafe { ffi::lua_createtable(self.state, array, record) };
         self.pushed();
     }
@@ -354,31 +395,43 @@ impl<'a> Stack<'a> {
     pub fn pop(&mut self, n: i32) {
         assert!((0..=self.top).contains(&n));
         self.top -= n;
+        // SAFETY: there were at least as many values.
         unsafe { ffi::lua_settop(self.state, self.top) };
     }
 
     /// Cuts off everything above the first `len` values, or fills up with nil.
     pub fn set_len(&mut self, len: i32) {
         assert!(len >= 0 && (len <= self.top || self.reserve(len - self.top)));
+        // SAFETY: there is room for as many values.
         unsafe { ffi::lua_settop(self.state, len) };
         self.top = len;
     }
 
     /// Moves the topmost value to `index`, shifting what stands from there up.
     pub fn insert(&mut self, index: i32) {
+        // SAFETY: a value is there.
         unsafe { ffi::lua_insert(self.state, self.existing(index)) };
     }
 
     /// Takes the topmost value off and writes it to `index`.
     pub fn replace(&mut self, index: i32) {
+        // SAFETY: a value is there.
         unsafe { ffi::lua_replace(self.state, self.existing(index)) };
         self.top -= 1;
+    }
+
+    /// Replaces the key on top by the entry that `table` has for it.
+    pub fn raw_get(&mut self, table: i32) {
+        let table = self.table(table);
+        // SAFETY: a table and a key are there; no metamethod is asked.
+        unsafe { ffi::lua_rawget_(self.state, table) };
     }
 
     /// Pushes `table[key]`.
     pub fn raw_get_field(&mut self, table: i32, key: &[u8]) {
         let table = self.table(table);
         self.push_bytes(key);
+        // SAFETY: a table and a key are there; no metamethod is asked.
         unsafe { ffi::lua_rawget_(self.state, table) };
     }
 
@@ -386,6 +439,7 @@ impl<'a> Stack<'a> {
     pub fn raw_get_at(&mut self, table: i32, n: i32) {
         let table = self.table(table);
         self.one_more();
+        // SAFETY: there is room, and a table; no metamethod is asked.
         unsafe { ffi::lua_rawgeti_(self.state, table, n) };
         self.pushed();
     }
@@ -393,6 +447,7 @@ impl<'a> Stack<'a> {
     /// Sets `table[n]` to the topmost value and takes it off.
     pub fn raw_set_at(&mut self, table: i32, n: i32) {
         let table = self.table(table);
+        // SAFETY: a table and a value are there; with the memory limit off this does not raise.
         unsafe { ffi::lua_rawseti_(self.state, table, n) };
         self.top -= 1;
     }
@@ -401,6 +456,7 @@ impl<'a> Stack<'a> {
     pub fn raw_set(&mut self, table: i32) {
         let table = self.table(table);
         assert!(self.is_key(-2) && self.top >= 2);
+        // SAFETY: a table, a key that it can have, and a value are there; with the memory limit off this does not raise.
         unsafe { ffi::lua_rawset(self.state, table) };
         self.top -= 2;
     }
@@ -410,6 +466,7 @@ impl<'a> Stack<'a> {
         let table = self.table(table);
         self.push_bytes(key);
         self.insert(-2);
+        // SAFETY: a table, a key that it can have, and a value are there; with the memory limit off this does not raise.
         unsafe { ffi::lua_rawset(self.state, table) };
         self.top -= 2;
     }
@@ -429,7 +486,7 @@ impl<'a> Stack<'a> {
         self.each_until(table, |lua| visit(lua).map(|()| true))
     }
 
-    /// Like `each`, until `visit` says false.
+    /// Like `each`, until `visit` says false. A proxy is replaced by the table that it stands for.
     pub fn each_until(
         &mut self,
         table: i32,
@@ -437,32 +494,63 @@ impl<'a> Stack<'a> {
     ) -> Raised<()> {
         let table = self.table(table);
         let start = self.top;
-        let real = if guard::push_real(self, table) { self.top } else { table };
-        let below = self.top;
+        self.see_through(table);
         self.push_nil();
         loop {
             self.one_more();
-            // SAFETY: the key is nil or one that the table has just given, so `lua_next` does not raise.
-            if unsafe { ffi::lua_next(self.state, real) } == 0 {
-                self.top = below;
-                break;
+            // SAFETY: a table is there, with room for a value beside the key. The key is nil or one that the table has just given, so
+            // `lua_next` does not raise.
+            if unsafe { ffi::lua_next(self.state, table) } == 0 {
+                self.top = start;
+                return Ok(());
             }
             self.pushed();
             if !visit(self)? {
                 break;
             }
-            self.set_len(below + 1);
+            self.set_len(start + 1);
         }
         self.set_len(start);
         Ok(())
     }
 
-    pub(super) fn note_pushed(&mut self) {
+    /// Takes the topmost value off and keeps it in the registry for good, under the key that is returned.
+    pub(super) fn keep(&mut self) -> c_int {
+        assert!(self.top > 0);
+        // SAFETY: a value is on top, and the registry is a table; with the memory limit off this does not raise.
+        let key = unsafe { ffi::luaL_ref(self.state, ffi::LUA_REGISTRYINDEX) };
+        self.top -= 1;
+        key
+    }
+
+    /// Pushes what is kept under a key of the registry.
+    pub(super) fn push_kept(&mut self, key: c_int) {
+        self.one_more();
+        // SAFETY: there is room, and the registry is a table.
+        unsafe { ffi::lua_rawgeti_(self.state, ffi::LUA_REGISTRYINDEX, key) };
         self.pushed();
     }
 
-    pub(super) fn note_popped(&mut self, n: c_int) {
-        self.top -= n;
+    /// Pushes a function that Lua calls directly.
+    pub(super) fn push_lua_function(&mut self, function: lua_CFunction) {
+        self.one_more();
+        // SAFETY: there is room, and a closure without upvalues takes nothing off.
+        unsafe { ffi::lua_pushcclosure(self.state, function, 0) };
+        self.pushed();
+    }
+
+    /// The address of the object at `index`.
+    pub(super) fn address(&self, index: i32) -> *const c_void {
+        // SAFETY: a value is there.
+        unsafe { ffi::lua_topointer(self.state, self.existing(index)) }
+    }
+
+    /// Gives the table below the top the metatable on top, which is taken off.
+    pub fn set_metatable(&mut self) {
+        let (table, _) = (self.table(-2), self.table(-1));
+        // SAFETY: two tables are there.
+        unsafe { ffi::lua_setmetatable(self.state, table) };
+        self.top -= 1;
     }
 
     /// Raises the topmost value.
@@ -471,9 +559,10 @@ impl<'a> Stack<'a> {
         Err(Raise(()))
     }
 
-    /// Whatever else the function has on the stack is lost to it when it raises, so on a full stack it makes room.
+    /// Whatever else the function has on the stack is lost to it when it raises, so on a full stack it makes room. (Arguments alone may be
+    /// more than `reserve` allows; there is room beyond them all the same.)
     fn make_room_to_raise(&mut self) {
-        if !self.reserve(8) {
+        if self.top + 8 > self.room && !self.reserve(8) {
             self.pop(8);
         }
     }
@@ -499,7 +588,8 @@ impl<'a> Stack<'a> {
 
     /// `source:line: ` of the code at `level` of the call stack (0 is the running function), or nothing.
     pub fn position(&mut self, level: i32) -> Vec<u8> {
-        assert!(self.reserve(4));
+        self.one_more();
+        // SAFETY: there is room; with the memory limit off this does not raise.
         unsafe { ffi::luaL_where(self.state, level) };
         self.pushed();
         let text = self.bytes(-1).unwrap_or_default().to_vec();
@@ -509,7 +599,8 @@ impl<'a> Stack<'a> {
 
     /// Raises `bad argument #n to 'name' (why)`, as `luaL_argerror` words it.
     pub fn argument_error<T>(&mut self, n: i32, why: impl AsRef<[u8]>) -> Raised<T> {
-        let (name, is_method) = guard::running_function(self.state);
+        // SAFETY: a `Stack` belongs to the running function.
+        let (name, is_method) = unsafe { callers::running_function(self.state) };
         let start = match (is_method, n) {
             (true, 1) => format!("calling '{name}' on bad self ("),
             (true, _) => format!("bad argument #{} to '{name}' (", n - 1),

@@ -4,6 +4,8 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
+use mlua::ffi;
+
 use super::*;
 use crate::script::random::Random;
 use crate::script::{Host, LogLevel};
@@ -86,6 +88,7 @@ fn globals(lua: &mut Stack) -> Raised<usize> {
 }
 
 fn finish(lua: &mut Stack, failed: bool, reply: &mut Reply) {
+    assert!(lua.bytes(-1) != Some(b"unwritable"), "unwritable");
     reply.raw(if failed { b"error: " } else { b"" });
     reply.raw(&lua.describe(-1));
 }
@@ -136,6 +139,21 @@ fn what_a_function_owns_is_dropped_when_it_panics() {
 }
 
 #[test]
+fn a_panic_where_the_reply_is_written_leaves_a_working_machine() {
+    let mut machine = machine();
+    for body in ["return 'unwritable'", "for i = 1, 5000 do end return 'unwritable'"] {
+        let caught = catch_unwind(AssertUnwindSafe(|| run(&mut machine, body)));
+        assert_eq!(caught.expect_err("a panic").downcast_ref(), Some(&"unwritable"));
+        assert!(!machine.is_suspended());
+        machine.abandon();
+        assert_eq!(run(&mut machine, "for i = 1, 5000 do end return 1"), "1");
+    }
+    let caught = catch_unwind(AssertUnwindSafe(|| run(&mut machine, "return 'unwritable'")));
+    assert!(caught.is_err());
+    drop(machine);
+}
+
+#[test]
 fn chunks_that_assign_to_globals_are_guarded() {
     let mut machine = machine();
     let refused = "Attempt to modify a readonly table";
@@ -167,7 +185,13 @@ fn byte_code_is_read_as_text() {
 }
 
 #[test]
-fn an_abandoned_script_leaves_a_fresh_thread() {
+fn a_text_too_long_for_the_lexer_is_refused() {
+    let text = vec![0; 1 << 30];
+    assert_eq!(machine().compile(&text, c"@test"), Err(b"not enough memory".to_vec()));
+}
+
+#[test]
+fn an_ended_script_leaves_a_working_thread() {
     let mut machine = machine();
     let chunk = machine.compile(b"while true do pcall(raise) end", c"@test").expect("it compiles");
     let mut reply = Reply::new(Protocol::Resp2, Version::V7_4);
@@ -176,4 +200,32 @@ fn an_abandoned_script_leaves_a_fresh_thread() {
     machine.abandon();
     assert!(!machine.is_suspended());
     assert_eq!(run(&mut machine, "return 1"), "1");
+}
+
+/// Run by the next test, in a process of its own.
+#[test]
+#[ignore = "ends the process"]
+fn raise_outside_a_protected_call() {
+    let machine = machine();
+    let state = machine.main();
+    // SAFETY: nothing runs in the state. Nothing catches what is raised, and the process ends.
+    unsafe {
+        ffi::lua_pushstring_(state, c"for nobody".as_ptr());
+        ffi::lua_error(state)
+    }
+}
+
+#[test]
+#[allow(clippy::disallowed_methods)]
+fn an_error_that_nothing_catches_aborts_with_a_message() {
+    let this = std::env::current_exe().expect("this program");
+    let name = concat!(module_path!(), "::raise_outside_a_protected_call");
+    let name = name.split_once("::").map_or(name, |(_, path)| path);
+    let output = std::process::Command::new(this)
+        .args(["--exact", name, "--ignored", "--nocapture"])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("Lua raised an error outside a protected call: for nobody"), "{said}");
+    assert_eq!(output.status.code(), None, "a signal ends it");
 }

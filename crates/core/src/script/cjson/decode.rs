@@ -222,9 +222,10 @@ impl Parser<'_> {
         lua.check_memory()
     }
 
-    fn descend(&mut self, lua: &mut Stack) -> Raised<()> {
+    /// Enters a table, which needs room for so many values.
+    fn descend(&mut self, lua: &mut Stack, room: i32) -> Raised<()> {
         self.depth += 1;
-        if self.depth > self.options.decode_max_depth || !lua.reserve(4) {
+        if self.depth > self.options.decode_max_depth || !lua.reserve(room) {
             return lua.raise_text(&format!(
                 "Found too many nested data structures ({}) at character {}",
                 self.depth, self.at
@@ -234,7 +235,7 @@ impl Parser<'_> {
     }
 
     fn push_object(&mut self, lua: &mut Stack) -> Raised<()> {
-        self.descend(lua)?;
+        self.descend(lua, 3)?;
         lua.push_table(0, 0);
         let mut token = self.next();
         if token.kind == TokenKind::ObjectEnd {
@@ -265,7 +266,7 @@ impl Parser<'_> {
     }
 
     fn push_array(&mut self, lua: &mut Stack) -> Raised<()> {
-        self.descend(lua)?;
+        self.descend(lua, 2)?;
         lua.push_table(0, 0);
         let mut token = self.next();
         let mut len = 0;

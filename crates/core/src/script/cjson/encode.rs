@@ -18,7 +18,7 @@ fn append_value(lua: &mut Stack, options: &Options, depth: i32, json: &mut Vec<u
         Kind::Boolean => json.extend_from_slice(if lua.truth(-1) { b"true" } else { b"false" }),
         Kind::Table => {
             let depth = depth + 1;
-            if depth > options.encode_max_depth || !lua.reserve(4) {
+            if depth > options.encode_max_depth || !lua.reserve(3) {
                 return lua.raise_text(&format!("Cannot serialise, excessive nesting ({depth})"));
             }
             match array_length(lua, options)? {
