@@ -14,6 +14,7 @@
 //! This crate knows no lock, no rule, no trace and no checker; what is built on it comes in through [`stages`].
 
 pub mod commands;
+mod conn;
 pub mod error;
 pub mod glob;
 mod grisu;
@@ -29,4 +30,5 @@ pub mod wheel;
 pub mod wire;
 pub mod world;
 
+pub use conn::{ConnId, SessionId};
 pub use version::Version;

@@ -4,24 +4,10 @@ use smallvec::SmallVec;
 
 use super::blocking::Ticket;
 use super::output::Output;
+pub use crate::conn::{ConnId, SessionId};
 use crate::version::Version;
 use crate::wheel::TimerId;
 use crate::wire::{Args, Protocol};
-
-/// Names a connected client of one node. A place is used again after a client left; the number never is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionId {
-    pub(super) place: u32,
-    /// The number that `CLIENT ID` gives.
-    pub number: u64,
-}
-
-/// Names a connection to one of the nodes of a world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ConnId {
-    pub node: usize,
-    pub session: SessionId,
-}
 
 /// Words of a request that outlive the buffer it came in.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -160,7 +160,7 @@ fn sha1hex(lua: &mut Stack) -> Raised<usize> {
     if lua.len() != 1 {
         return raise_error(lua, "wrong number of arguments");
     }
-    let digest = super::vm::sha1_hex(lua.text(1).unwrap_or_default());
+    let digest = super::sha1_hex(lua.text(1).unwrap_or_default());
     lua.push_bytes(&digest);
     Ok(1)
 }

@@ -14,12 +14,16 @@ mod convert;
 mod number;
 mod random;
 mod sandbox;
+mod sha1;
 mod shebang;
 mod struct_pack;
+mod tag;
 mod vm;
 
+pub use sha1::sha1_hex;
 pub use shebang::Flags;
-pub use vm::{MEMORY_LIMIT, SLICE, Script, Step, Vm, sha1_hex};
+pub use tag::ScriptTag;
+pub use vm::{MEMORY_LIMIT, SLICE, Script, Step, Vm};
 
 use crate::wire::reply::Reply;
 

@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use sha1::{Digest, Sha1};
-
 use super::bridge::{Loaded, Machine, Setup, Signal};
 use super::random::Random;
+use super::sha1::sha1_hex;
+use super::tag::ScriptTag;
 use super::{Flags, Host, api, convert, sandbox, shebang};
 use crate::error::Error;
-use crate::stages::ScriptTag;
 use crate::version::Version;
 use crate::wire::reply::Reply;
 
@@ -226,15 +225,4 @@ fn step(signal: Signal) -> Step {
         Signal::Slice => Step::Suspended,
         Signal::Finished => Step::Done,
     }
-}
-
-/// SHA-1 in lower-case hex.
-pub fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut hex = [0; 40];
-    for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha1::digest(bytes)) {
-        pair[0] = DIGITS[(byte >> 4) as usize];
-        pair[1] = DIGITS[(byte & 15) as usize];
-    }
-    hex
 }

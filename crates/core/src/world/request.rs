@@ -40,21 +40,21 @@ impl World {
 
     /// Asks the stages about a request, and does what they say.
     pub(super) fn show_request(&mut self, conn: ConnId, argv: &[&[u8]]) {
-        let verdict = self.stages.received(&self.received(conn, argv));
+        let verdict = self.with_received(conn, argv, |request| self.stages.received(request));
         self.carry_out(conn, argv, verdict);
     }
 
-    /// A request as stages see it.
-    pub fn received<'a>(&'a self, conn: ConnId, argv: &'a [&'a [u8]]) -> Received<'a> {
+    /// Shows a request to `ask` as stages see it.
+    pub fn with_received<T>(&self, conn: ConnId, argv: &[&[u8]], ask: impl FnOnce(&Received) -> T) -> T {
         let node = &self.nodes[conn.node];
-        Received {
+        ask(&Received {
             conn,
             client_name: node.sessions.get(conn.session).map_or(&[][..], |session| &session.name),
             event: self.events,
             now_ms: node.store.now.mono_ms(),
             argv,
-            scripts: &node.scripts,
-        }
+            cached: &|sha| node.scripts.peek(sha)?.tag(),
+        })
     }
 
     /// Does with a request what the stages said.

@@ -159,7 +159,7 @@ impl Lab {
             self.world.begin(conn.node);
             let argv = request.args();
             let verdict = match ticket.gate {
-                Some(_) => self.staging.pass_rules(&self.world.received(conn, &argv)),
+                Some(_) => self.world.with_received(conn, &argv, |request| self.staging.pass_rules(request)),
                 // The rule that delayed it has had its say.
                 None => Verdict::Run(Plan::default()),
             };

@@ -12,10 +12,10 @@ use super::skew::Skews;
 use super::words::quoted;
 use redlatch_core::num;
 use redlatch_core::rng::Rng;
-use redlatch_core::script::sha1_hex;
+use redlatch_core::script::{ScriptTag, sha1_hex};
 use redlatch_core::stages::{
-    HeldReply, Plan, Push, PushFate, Received, ReplyEffect, ScriptCall, ScriptEnd, ScriptStart, ScriptTag,
-    Stages, Ticket, Until, Verdict,
+    HeldReply, Plan, Push, PushFate, Received, ReplyEffect, ScriptCall, ScriptEnd, ScriptStart, Stages,
+    Ticket, Until, Verdict,
 };
 use redlatch_core::version::Version;
 use redlatch_core::wire::Reply;
@@ -121,12 +121,10 @@ impl Staging {
     }
 
     fn with_subject<T>(&self, request: &Received, ask: impl FnOnce(&mut Control, &Subject) -> T) -> T {
-        let Received { conn, client_name: name, event, argv, scripts, .. } = *request;
+        let Received { conn, client_name: name, event, argv, cached, .. } = *request;
         let sha = script_sha(argv);
         let lock = match &sha {
-            Some(sha) if runs_by_sha(argv[0]) => {
-                scripts.peek(sha).and_then(|script| self.recognised(script.tag()?))
-            }
+            Some(sha) if runs_by_sha(argv[0]) => cached(sha).and_then(|tag| self.recognised(tag)),
             Some(_) => recognise(argv[1]),
             None => None,
         };
