@@ -31,10 +31,16 @@ impl Version {
     }
 }
 
-/// A release such as `7.0.15` as `0x00MMmmpp`, so that 8.10 is later than 8.6.
+/// Returns a release such as `7.0.15` as `0x00MMmmpp`, so that 8.10 is later than 8.6. This is on the way of every request.
 pub fn release_number(text: &str) -> u32 {
-    let parts = text.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-    parts.chain([0, 0, 0]).take(3).fold(0, |number, part| number << 8 | part)
+    let (mut parts, mut at) = ([0u32; 3], 0);
+    for &byte in text.as_bytes() {
+        match byte {
+            b'.' => at += 1,
+            _ => parts[at] = parts[at] * 10 + u32::from(byte - b'0'),
+        }
+    }
+    parts[0] << 16 | parts[1] << 8 | parts[2]
 }
 
 /// The name of a release that cannot be emulated.
