@@ -18,7 +18,7 @@ const UNORDERED: &str = "local t = {} for i = 1, 20 do t['k' .. math.random(1000
 
 /// A random walk over locks, lists, random picks, expiry and waiting, made from a seed. Returns the digest.
 fn walk(seed: u64, version: Version) -> String {
-    let mut sim = Sim::new(SimOptions { seed, nodes: 2, version, ..SimOptions::default() });
+    let mut sim = Sim::new(SimOptions::default().seed(seed).nodes(2).version(version));
     let mut choices = Rng::new(seed);
     let clients: Vec<Client> = (0..6).map(|n| sim.connect(n % 2)).collect();
     for &client in &clients[4..] {

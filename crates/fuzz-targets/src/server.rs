@@ -139,7 +139,7 @@ pub fn commands(bytes: &[u8]) {
 fn run_commands(bytes: &[u8]) -> String {
     let mut input = Unstructured::new(bytes);
     let version = Version::ALL[input.int_in_range(0..=Version::ALL.len() - 1).unwrap_or(0)];
-    let mut sim = Sim::new(SimOptions { version, ..SimOptions::default() });
+    let mut sim = Sim::new(SimOptions::default().version(version));
     let names = names(version);
     let clients = [sim.connect(0), sim.connect(0), sim.connect(0)];
     // CLIENT REPLY, and AUTH that fails, leave holes in the reply of a transaction, as in Redis.

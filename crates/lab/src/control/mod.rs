@@ -10,7 +10,6 @@ pub mod action;
 pub mod commands;
 mod cost;
 pub mod gates;
-pub mod guard;
 mod lab;
 pub mod matching;
 mod recording;
@@ -73,7 +72,7 @@ pub struct Control {
     pub gates: Gates,
     pub awaits: Vec<Await>,
     /// Gates whose guards were dropped, still to be taken away.
-    abandoned: Vec<u64>,
+    pub(crate) abandoned: Vec<u64>,
     /// By time (monotonic, in ms) and order of arming.
     due: BTreeMap<(u64, u64), Due>,
     armed: u64,

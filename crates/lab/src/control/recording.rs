@@ -89,6 +89,15 @@ impl Lab {
         self.recorder = None;
     }
 
+    /// Ends a trace and gives its lines.
+    pub fn finish_trace(&mut self) -> String {
+        let mut lines = Vec::new();
+        self.end_trace();
+        self.take_trace(&mut lines);
+        self.stop_trace();
+        String::from_utf8_lossy(&lines).into_owned()
+    }
+
     pub fn is_traced(&self) -> bool {
         self.recorder.is_some()
     }
@@ -109,9 +118,11 @@ impl Lab {
     pub fn mark(&mut self, text: &[u8]) {
         self.record(|recorder, when| recorder.mark(When { event: when.event - 1, ..when }, text));
     }
+}
 
-    // ---- doing it again ------------------------------------------------------------------------------------------
-
+/// What a replay does again.
+#[cfg(feature = "replay")]
+impl Lab {
     /// A world whose trace begins later than its own beginning.
     pub(crate) fn begin_at(&mut self, event: u64, mono_us: u64) {
         self.world.set_events(event);

@@ -3,10 +3,14 @@
 //! A Java compiler folds the literals that make up a script into one string constant, and loads it where the script is
 //! used: the text of a script stands whole in its class file, and the method around it tells its name.
 
+#[cfg(feature = "jar")]
 use std::io::{Cursor, Read};
 
+#[cfg(feature = "jar")]
 use noak::reader::Class;
+#[cfg(feature = "jar")]
 use noak::reader::attributes::{Code, RawInstruction};
+#[cfg(feature = "jar")]
 use noak::reader::cpool::Item;
 
 /// A Lua script and where its text stands.
@@ -32,6 +36,7 @@ impl JarScript {
 
 /// All scripts of a jar, in the order of their classes' names and then as they stand there. The error says what is wrong with the
 /// jar; a class that cannot be read is one.
+#[cfg(feature = "jar")]
 pub fn scripts(jar: &[u8]) -> Result<Vec<JarScript>, String> {
     let mut archive =
         zip::ZipArchive::new(Cursor::new(jar)).map_err(|error| format!("not a jar: {error}"))?;
@@ -55,13 +60,16 @@ pub fn scripts(jar: &[u8]) -> Result<Vec<JarScript>, String> {
 }
 
 /// What every script contains.
+#[cfg(feature = "jar")]
 const CALL: &[u8] = b"redis.";
 
 /// The same class may stand in a jar again for newer Java releases.
+#[cfg(feature = "jar")]
 fn is_class(name: &str) -> bool {
     name.ends_with(".class") && !name.starts_with("META-INF/")
 }
 
+#[cfg(feature = "jar")]
 fn class_scripts(bytes: &[u8], scripts: &mut Vec<JarScript>) -> Result<(), noak::error::DecodeError> {
     let class = Class::new(bytes)?;
     let pool = class.pool();
@@ -107,6 +115,7 @@ fn class_scripts(bytes: &[u8], scripts: &mut Vec<JarScript>) -> Result<(), noak:
     Ok(())
 }
 
+#[cfg(feature = "jar")]
 fn is_script(text: &str) -> bool {
     text.contains("redis.call") || text.contains("redis.pcall")
 }

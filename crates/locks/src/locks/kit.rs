@@ -58,6 +58,7 @@ impl Kit {
     }
 
     /// The scripts of a lock that a file describes.
+    #[cfg(feature = "own")]
     pub fn of_own(description: &str) -> Result<Kit, String> {
         Ok(Kit { tools: super::own::tools(description)?, not_callable: Vec::new() })
     }

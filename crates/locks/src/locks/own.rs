@@ -17,8 +17,10 @@
 //! args = ["owner"]
 //! ```
 
+#[cfg(feature = "own")]
 use super::binding::{Binding, Slot};
 use super::invariant::Invariant::*;
+#[cfg(feature = "own")]
 use super::kit::Tool;
 use super::model::*;
 use super::role::Role;
@@ -32,6 +34,7 @@ const OPERATIONS: &[Operation] = &[
 ];
 
 /// Reads the description of a lock. The error says what is wrong with it.
+#[cfg(feature = "own")]
 pub fn tools(description: &str) -> Result<Vec<Tool>, String> {
     let table: toml::Table = description.parse().map_err(|error: toml::de::Error| error.to_string())?;
     let known = [("acquire", Role::OwnAcquire), ("release", Role::OwnRelease)];
@@ -41,6 +44,7 @@ pub fn tools(description: &str) -> Result<Vec<Tool>, String> {
     known.into_iter().map(|(name, role)| tool(&table, name, role)).collect()
 }
 
+#[cfg(feature = "own")]
 fn tool(table: &toml::Table, name: &str, role: Role) -> Result<Tool, String> {
     let part =
         table.get(name).and_then(|part| part.as_table()).ok_or_else(|| format!("[{name}] is missing"))?;

@@ -196,7 +196,7 @@ impl Lab {
     }
 
     /// A node that an command names has to exist.
-    pub(super) fn check_node(&self, node: usize) -> Result<usize, SimError> {
+    pub(crate) fn check_node(&self, node: usize) -> Result<usize, SimError> {
         if node < self.world.nodes().len() {
             Ok(node)
         } else {
