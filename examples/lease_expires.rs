@@ -55,3 +55,8 @@ fn acquire(sim: &mut Sim, client: Client, owner: &str) -> Result<Option<u64>, re
     let reply = sim.query(client, &["EVAL", ACQUIRE, "2", "lock", "token", owner, LEASE_MS])?;
     Ok(reply.as_int().map(|token| token as u64))
 }
+
+#[test]
+fn every_assertion_holds() {
+    main().unwrap();
+}

@@ -57,3 +57,8 @@ fn receive(stream: &mut TcpStream) -> Result<Option<Value>, Box<dyn std::error::
         }
     }
 }
+
+#[test]
+fn every_assertion_holds() {
+    main().unwrap();
+}
