@@ -192,7 +192,7 @@ pub fn junit(reports: &[ObjectReport], source: &str) -> String {
     out
 }
 
-/// A finding as a test for [`Sim`](crate::Sim): what was sent, and what came back.
+/// A finding as a test for `Sim`: what was sent, and what came back.
 pub fn test(finding: &Finding) -> String {
     let Finding { object, violation, lines, .. } = finding;
     let name = format!("{object}_{}_{}", violation.invariant.id(), violation.operation)
