@@ -170,7 +170,7 @@ impl<'a> Decoder<'a> {
     fn value(&mut self, depth: usize) -> Result<Option<Value>, DecodeError> {
         let Some(&kind) = self.buf.get(self.at) else { return Ok(None) };
         self.at += 1;
-        let Some(line) = self.line()? else { return Ok(None) };
+        let Some(line) = self.line() else { return Ok(None) };
         let text = || String::from_utf8_lossy(line).into_owned();
         let value = match kind {
             b'+' => Value::Status(text()),
@@ -207,12 +207,12 @@ impl<'a> Decoder<'a> {
         Ok(Some(value))
     }
 
-    /// The bytes up to the end of the line, and past it.
-    fn line(&mut self) -> Result<Option<&'a [u8]>, DecodeError> {
+    /// The bytes up to the end of the line, and past it. A line may hold a lone line feed: errors do.
+    fn line(&mut self) -> Option<&'a [u8]> {
         let rest = &self.buf[self.at..];
-        let Some(end) = memchr::memchr(b'\n', rest) else { return Ok(None) };
-        self.at += end + 1;
-        rest[..end].strip_suffix(b"\r").map(Some).ok_or(DecodeError::Malformed)
+        let end = memchr::memmem::find(rest, b"\r\n")?;
+        self.at += end + 2;
+        Some(&rest[..end])
     }
 
     /// So many bytes, and past the end of the line that follows.
@@ -281,6 +281,7 @@ mod tests {
         vec![
             (b"+OK\r\n", Value::Status("OK".to_owned())),
             (b"-ERR x\r\n", Value::Error("ERR x".to_owned())),
+            (b"-ERR x\ny\r\n", Value::Error("ERR x\ny".to_owned())),
             (b":-5\r\n", Value::Int(-5)),
             (b"$3\r\na\nb\r\n", bulk("a\nb")),
             (b"$0\r\n\r\n", bulk("")),
@@ -313,9 +314,7 @@ mod tests {
 
     #[test]
     fn bytes_that_are_no_reply_are_errors() {
-        for bytes in
-            [&b"?\r\n"[..], b":x\r\n", b"$-2\r\n", b"$1\r\nabc\r\n", b"+OK\n", b"#x\r\n", b"=2\r\nab\r\n"]
-        {
+        for bytes in [&b"?\r\n"[..], b":x\r\n", b"$-2\r\n", b"$1\r\nabc\r\n", b"#x\r\n", b"=2\r\nab\r\n"] {
             assert_eq!(Value::decode(bytes), Err(DecodeError::Malformed), "{}", bytes.escape_ascii());
         }
         let deep = "*1\r\n".repeat(1_000_000) + ":1\r\n";

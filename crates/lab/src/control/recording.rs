@@ -5,7 +5,6 @@ use crate::trace::Recorder;
 use crate::trace::record::When;
 use redlatch_core::node::session::Kind;
 use redlatch_core::node::{Node, SessionId};
-use redlatch_core::wire::ProtocolError;
 use redlatch_core::world::ConnId;
 
 impl Lab {
@@ -155,7 +154,7 @@ impl Lab {
     }
 
     pub(crate) fn protocol_error_text(&mut self, conn: ConnId, why: &str) {
-        self.protocol_error(conn, &ProtocolError(why.to_owned()));
+        self.protocol_error(conn, &redlatch_core::wire::ProtocolError(why.to_owned()));
     }
 
     /// A client does not read, and will be cut off when it gets more.
