@@ -78,7 +78,8 @@ fn modules_of_the_core_use_what_they_may() {
     for (name, others) in &graph {
         for other in others {
             let is_circle = graph[other.as_str()].contains(*name);
-            let is_known = ["node", "commands"].contains(name) && ["node", "commands"].contains(&other.as_str());
+            let is_known =
+                ["node", "commands"].contains(name) && ["node", "commands"].contains(&other.as_str());
             assert!(!is_circle || is_known, "{name} and {other} use each other");
         }
     }

@@ -3,6 +3,7 @@
 use super::binding::Binding;
 use super::catalogue::OBJECTS;
 use super::model::{Model, Sends};
+#[cfg(feature = "own")]
 use super::own::description::{self, DescriptionError};
 use super::role::{Role, role};
 use crate::jar::JarScript;
@@ -63,6 +64,7 @@ impl ScriptSet {
     ///
     /// # Errors
     /// Fails if the description is not well-formed.
+    #[cfg(feature = "own")]
     pub fn of_own(description: &str) -> Result<ScriptSet, DescriptionError> {
         Ok(ScriptSet { scripts: description::scripts(description)?, not_callable: Vec::new() })
     }

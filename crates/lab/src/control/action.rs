@@ -5,8 +5,11 @@ use super::words::{SimError, Words, syntax};
 /// Where on its way a thing is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
+    /// A request, before it runs.
     Request,
+    /// The reply to a request.
     Reply,
+    /// A message to a subscriber.
     Push,
 }
 
@@ -16,7 +19,9 @@ const STAGES: [(&str, Stage); 3] =
 /// Which of several replies the client gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
+    /// The reply to the first run.
     First,
+    /// The reply to the last run.
     Last,
 }
 
@@ -34,9 +39,11 @@ pub enum Place {
 pub enum Rewrite {
     /// The number that it is, and this.
     Add(i64),
+    /// These bytes.
     Set(Vec<u8>),
 }
 
+/// What a rule does to what it matches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It is lost, and so is all that follows it in this direction of the connection, as with TCP; of the messages
@@ -50,7 +57,9 @@ pub enum Action {
     DupPush(u32),
     /// An error, without running the request or in the place of its reply.
     Error {
+        /// The text of the error, its code first.
         text: Vec<u8>,
+        /// Whether the request runs.
         runs: bool,
     },
     /// The k-th `redis.call` of the script fails with this error and is not run.
@@ -61,16 +70,19 @@ pub enum Action {
     CloseAfter(usize),
     /// The client gets these bytes, and the request does not run.
     Reply(Vec<u8>),
+    /// One word of the request is changed.
     Rewrite(Place, Rewrite),
     /// The script cache is empty when the request runs.
     ForgetScripts,
 }
 
 impl Action {
+    /// Whether this acts on messages to subscribers.
     pub fn is_for_pushes(&self) -> bool {
         matches!(self, Action::Drop(Stage::Push) | Action::Delay(Stage::Push, _) | Action::DupPush(_))
     }
 
+    /// Reads an action as SIM.FAULT has it.
     pub fn parse(words: &mut Words) -> Result<Action, SimError> {
         const MAX_RUNS: i64 = 1000;
         let name = words.word("an action")?.to_ascii_uppercase();

@@ -18,6 +18,7 @@ pub enum At {
 pub const PLACES: [(&str, At); 3] = [("PRE", At::Pre), ("POST", At::Post), ("PUSH", At::Push)];
 
 impl At {
+    /// The place as SIM.GATE names it.
     pub fn name(self) -> &'static str {
         PLACES.iter().find(|(_, at)| *at == self).map_or("", |(name, _)| name)
     }
@@ -26,16 +27,20 @@ impl At {
 /// What a gate holds, where, how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
+    /// What it holds.
     pub matching: Match,
+    /// Where it holds it.
     pub at: At,
     /// How many it holds; `None`: all.
     pub times: Option<u64>,
+    /// A name for it; may be empty.
     pub label: String,
     /// It outlives the connection that made it.
     pub keep: bool,
 }
 
 impl Gate {
+    /// A gate that holds everything that matches.
     pub fn new(matching: Match, at: At) -> Gate {
         Gate { matching, at, times: None, label: String::new(), keep: false }
     }

@@ -101,6 +101,14 @@ impl Lab {
         }
     }
 
+    /// What follows from something that concerns any node.
+    pub(crate) fn settle_all(&mut self) {
+        for node in 0..self.world.nodes().len() {
+            self.world.end(node, None);
+            self.settle(node);
+        }
+    }
+
     /// The next SIM command that a script of this node gave.
     fn next_queued(&self, node: usize) -> Option<SimCommand> {
         let mut queued = self.staging.queued.borrow_mut();
@@ -294,10 +302,7 @@ impl Lab {
                     if let Some(due) = due {
                         self.due(due);
                         fired += 1;
-                        for node in 0..self.world.nodes().len() {
-                            self.world.end(node, None);
-                            self.settle(node);
-                        }
+                        self.settle_all();
                     }
                 }
                 Next::Node(node) => {

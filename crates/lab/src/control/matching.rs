@@ -113,6 +113,7 @@ pub enum Clause {
     Arg(usize, Vec<u8>),
     /// A word of a script's ARGV; 1 is the first.
     Argv(usize, Vec<u8>),
+    /// The number of the node.
     Node(usize),
     /// Only events after this one.
     After(u64),
@@ -123,6 +124,7 @@ pub enum Clause {
 /// A conjunction. Without a clause it fits everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
+    /// All of them have to fit.
     pub clauses: Vec<Clause>,
 }
 

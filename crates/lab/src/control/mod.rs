@@ -1,16 +1,15 @@
 //! The control plane: what Redis leaves to luck, staged by a few commands (`docs/control-plane.md`).
 //!
-//! An [`SimCommand`] is a SIM.* command that was understood. Clients send them as words; tests in Rust make them of typed
-//! parts. The world [obeys](redlatch_core::world::World::apply) them between two events.
+//! A [`SimCommand`] is a SIM.* command that was understood. Clients send them as words; tests in Rust make them of typed
+//! parts. The lab [applies](Lab::apply) them between two events.
 //!
 //! Faults are *match* × *stage* × *action*: [`matching`] tells what is meant, [`action`] what becomes of it. [`gates`]
-//! hold instead. To both, requests and their replies show in [`stage`], messages in the node that delivers them.
+//! hold instead. To both, requests, replies and messages show in [`staging`].
 
 pub mod action;
 pub mod commands;
 mod cost;
 pub mod gates;
-pub mod guard;
 mod lab;
 pub mod matching;
 mod recording;
@@ -73,7 +72,7 @@ pub struct Control {
     pub gates: Gates,
     pub awaits: Vec<Await>,
     /// Gates whose guards were dropped, still to be taken away.
-    abandoned: Vec<u64>,
+    pub(crate) abandoned: Vec<u64>,
     /// By time (monotonic, in ms) and order of arming.
     due: BTreeMap<(u64, u64), Due>,
     armed: u64,

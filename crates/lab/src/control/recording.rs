@@ -5,7 +5,6 @@ use crate::trace::Recorder;
 use crate::trace::record::When;
 use redlatch_core::node::session::Kind;
 use redlatch_core::node::{Node, SessionId};
-use redlatch_core::wire::ProtocolError;
 use redlatch_core::world::ConnId;
 
 impl Lab {
@@ -89,6 +88,15 @@ impl Lab {
         self.recorder = None;
     }
 
+    /// Ends a trace and gives its lines.
+    pub fn finish_trace(&mut self) -> String {
+        let mut lines = Vec::new();
+        self.end_trace();
+        self.take_trace(&mut lines);
+        self.stop_trace();
+        String::from_utf8_lossy(&lines).into_owned()
+    }
+
     pub fn is_traced(&self) -> bool {
         self.recorder.is_some()
     }
@@ -109,9 +117,11 @@ impl Lab {
     pub fn mark(&mut self, text: &[u8]) {
         self.record(|recorder, when| recorder.mark(When { event: when.event - 1, ..when }, text));
     }
+}
 
-    // ---- doing it again ------------------------------------------------------------------------------------------
-
+/// What a replay does again.
+#[cfg(feature = "replay")]
+impl Lab {
     /// A world whose trace begins later than its own beginning.
     pub(crate) fn begin_at(&mut self, event: u64, mono_us: u64) {
         self.world.set_events(event);
@@ -144,7 +154,7 @@ impl Lab {
     }
 
     pub(crate) fn protocol_error_text(&mut self, conn: ConnId, why: &str) {
-        self.protocol_error(conn, &ProtocolError(why.to_owned()));
+        self.protocol_error(conn, &redlatch_core::wire::ProtocolError(why.to_owned()));
     }
 
     /// A client does not read, and will be cut off when it gets more.

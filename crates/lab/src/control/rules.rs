@@ -11,12 +11,15 @@ use redlatch_core::world::ConnId;
 /// A rule: what it looks at, what it does, how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
+    /// What it looks at.
     pub matching: Match,
+    /// What it does.
     pub action: Action,
     /// How many times it acts; `None`: always.
     pub times: Option<u64>,
     /// How likely it acts when it could, in parts per million.
     pub probability_ppm: u32,
+    /// A name for it; may be empty.
     pub label: String,
 }
 
@@ -28,6 +31,7 @@ pub fn is_option(word: &[u8]) -> bool {
 }
 
 impl Rule {
+    /// A rule that always acts.
     pub fn new(matching: Match, action: Action) -> Rule {
         Rule { matching, action, times: None, probability_ppm: 1_000_000, label: String::new() }
     }

@@ -4,13 +4,17 @@ use redlatch_core::num;
 
 /// Why a SIM command was refused: `SIMERR <code> <text>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SimError {
+    /// What kind of mistake it was.
     pub code: Code,
+    /// What is wrong, for people.
     pub text: String,
 }
 
 /// What kind of mistake it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Code {
     /// The words are not as the grammar has them.
     Syntax,
@@ -20,15 +24,19 @@ pub enum Code {
     Unknown,
     /// It cannot be done as things stand.
     State,
+    /// The server that was to do it has stopped.
+    Stopped,
 }
 
 impl Code {
+    /// Returns the code as `SIMERR` shows it.
     pub fn name(self) -> &'static str {
         match self {
             Code::Syntax => "SYNTAX",
             Code::Range => "RANGE",
             Code::Unknown => "UNKNOWN",
             Code::State => "STATE",
+            Code::Stopped => "STOPPED",
         }
     }
 }

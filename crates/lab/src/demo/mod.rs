@@ -19,7 +19,7 @@
 use std::collections::BTreeMap;
 
 use crate::sim::{Client, Sim, SimOptions};
-use redlatch_core::wire::client::Frame;
+use redlatch_core::wire::Value;
 use redlatch_core::wire::request::split_words;
 
 /// A schedule that comes with the program.
@@ -69,7 +69,7 @@ struct Stage {
 pub fn run(text: &str, tell: &mut dyn FnMut(&str)) -> Result<(), (usize, String)> {
     let nodes = text.lines().find_map(|line| line.strip_prefix("nodes ")?.trim().parse().ok()).unwrap_or(1);
     let mut stage = Stage {
-        sim: Sim::new(SimOptions { nodes, ..SimOptions::default() }),
+        sim: Sim::new(SimOptions::default().nodes(nodes)),
         clients: BTreeMap::new(),
         texts: BTreeMap::new(),
         marked_ms: 0,
@@ -130,7 +130,8 @@ impl Stage {
             Some(&client) => client,
             None => {
                 let (name, node) = who.split_once('@').unwrap_or((who, "0"));
-                let client = self.sim.connect(node.parse().map_err(|_| "a node is a number")?);
+                let node = node.parse().map_err(|_| "a node is a number")?;
+                let client = self.sim.try_connect(node).map_err(|error| error.to_string())?;
                 self.sim.call(client, &["CLIENT", "SETNAME", name]);
                 self.clients.insert(who.to_owned(), client);
                 client
@@ -139,10 +140,7 @@ impl Stage {
         let words = split_words(command.as_bytes()).ok_or("unbalanced quotes")?;
         let words: Vec<Vec<u8>> = words.into_iter().map(|word| self.expand(word)).collect();
         let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        if self.sim.is_waiting(client) {
-            return Err(format!("{who} still waits"));
-        }
-        self.sim.send(client, &words);
+        self.sim.try_send(client, &words).map_err(|error| format!("{who}: {error}"))?;
         self.receive(who);
         self.last = Some(who.to_owned());
         Ok(())
@@ -155,8 +153,11 @@ impl Stage {
 
     fn receive(&mut self, who: &str) {
         let Some(&client) = self.clients.get(who) else { return };
-        let frames = self.sim.frames(client);
-        self.unread.entry(who.to_owned()).or_default().extend(frames.iter().map(show));
+        let shown = match self.sim.values(client) {
+            Ok(values) => values.iter().map(Value::to_string).collect(),
+            Err(error) => vec![error.to_string()],
+        };
+        self.unread.entry(who.to_owned()).or_default().extend(shown);
     }
 
     fn expect(&mut self, who: &str, expected: &str, tell: &mut dyn FnMut(&str)) -> Result<(), String> {
@@ -176,20 +177,5 @@ impl Stage {
             Some((who, frames)) => Err(format!("{who} receives {} as well", frames.join(", "))),
             None => Ok(()),
         }
-    }
-}
-
-/// A reply in one line.
-fn show(frame: &Frame) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match frame {
-        Frame::SimpleString { data, .. } | Frame::BlobString { data, .. } => text(data),
-        Frame::SimpleError { data, .. } => data.to_string(),
-        Frame::Number { data, .. } => data.to_string(),
-        Frame::Null => "nil".to_owned(),
-        Frame::Array { data, .. } | Frame::Push { data, .. } => {
-            format!("[{}]", data.iter().map(show).collect::<Vec<_>>().join(", "))
-        }
-        other => format!("{other:?}"),
     }
 }

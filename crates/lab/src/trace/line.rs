@@ -64,9 +64,6 @@ pub struct Header {
     pub checks: Option<Vec<String>>,
 }
 
-/// The format that this release writes and reads.
-pub const FORMAT: u32 = 1;
-
 /// The settings of a node, all of them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeHeader {
@@ -76,15 +73,6 @@ pub struct NodeHeader {
 }
 
 impl NodeHeader {
-    pub fn of(config: &Config) -> NodeHeader {
-        let pairs = config.matching(b"*").map(|(name, value)| (name.to_owned(), value.to_owned()));
-        NodeHeader {
-            release: config.version.to_string(),
-            process_id: config.process_id,
-            config: pairs.collect(),
-        }
-    }
-
     pub fn config(&self) -> Result<Config, String> {
         let mut config =
             Config::new(self.release.parse().map_err(|error: UnknownVersion| error.to_string())?);
@@ -201,14 +189,6 @@ pub fn to_text(bytes: &[u8]) -> String {
 /// The bytes of such a text; characters beyond 255 do not come from bytes.
 pub fn to_bytes(text: &str) -> Result<Vec<u8>, String> {
     text.chars().map(|c| u8::try_from(c).map_err(|_| format!("'{c}' does not stand for a byte"))).collect()
-}
-
-pub fn clock_name(mode: ClockMode) -> String {
-    match mode {
-        ClockMode::Real => "real".to_owned(),
-        ClockMode::Manual => "manual".to_owned(),
-        ClockMode::Rate(rate) => format!("rate {rate}"),
-    }
 }
 
 pub fn clock_mode(name: &str) -> Result<ClockMode, String> {

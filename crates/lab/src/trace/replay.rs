@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::line::{Conn, FORMAT, Header, Line, clock_mode, to_bytes};
+use super::FORMAT;
+use super::line::{Conn, Header, Line, clock_mode, to_bytes};
 use crate::control::Lab;
 use crate::control::commands::check::parse_checks;
 use crate::control::words::Words;

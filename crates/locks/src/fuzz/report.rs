@@ -201,8 +201,7 @@ pub fn test(finding: &Finding) -> String {
     let mut out =
         format!("/// {}: {}.\n#[test]\nfn {name}() {{\n", violation.invariant.text(), violation.text);
     let nodes = runner::nodes(lines);
-    let _ =
-        writeln!(out, "    let options = redlatch::SimOptions {{ nodes: {nodes}, ..Default::default() }};");
+    let _ = writeln!(out, "    let options = redlatch::SimOptions::default().nodes({nodes});");
     out.push_str("    let mut sim = redlatch::Sim::new(options);\n");
     for node in 0..nodes {
         let _ = writeln!(out, "    let node_{node} = sim.connect({node});");

@@ -17,6 +17,7 @@
 //! args = ["owner"]
 //! ```
 
+#[cfg(feature = "own")]
 pub mod description;
 pub mod model;
 pub mod roles;

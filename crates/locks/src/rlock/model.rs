@@ -78,6 +78,20 @@ pub struct RLock {
     highest: i64,
 }
 
+/// The owner and the holds of a lock that is a string, as cjson writes it: `{"o":"owner","c":1}`.
+fn text_hold(text: &[u8]) -> Option<(&str, i64)> {
+    let fields = std::str::from_utf8(text).ok()?.strip_prefix('{')?.strip_suffix('}')?;
+    let (mut owner, mut holds) = ("", 0);
+    for field in fields.split(',') {
+        match field.split_once(':')? {
+            ("\"o\"", text) => owner = text.trim_matches('"'),
+            ("\"c\"", count) => holds = count.parse().ok()?,
+            _ => {}
+        }
+    }
+    Some((owner, holds))
+}
+
 impl RLock {
     pub fn new(variant: Variant) -> RLock {
         let names = names();
@@ -102,8 +116,8 @@ impl RLock {
             state.fields = hash.len();
             state.ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
         } else if let Some(text) = view.text(self.names.lock.as_bytes()) {
-            let hold: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
-            let count = |owner| if hold["o"] == owner { hold["c"].as_i64().unwrap_or(0) } else { 0 };
+            let (holder, holds) = text_hold(&text).unwrap_or_default();
+            let count = |owner: &str| if holder == owner { holds } else { 0 };
             state.exists = true;
             state.holds = OWNER_IDS.map(count);
             state.fields = 1;

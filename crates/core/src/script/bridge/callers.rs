@@ -2,7 +2,7 @@
 
 use std::ffi::{CStr, c_char, c_int};
 
-use mlua::ffi::{self, lua_Debug, lua_State};
+use mlua_sys::{self as ffi, lua_Debug, lua_State};
 
 use super::stack::Stack;
 

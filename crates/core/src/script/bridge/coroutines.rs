@@ -4,7 +4,7 @@
 
 use std::ffi::{CStr, c_int};
 
-use mlua::ffi::{self, lua_State};
+use mlua_sys::{self as ffi, lua_State};
 
 use super::machine::{Shared, pause, raise_end};
 

@@ -8,7 +8,7 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-use mlua::ffi::{self, lua_CFunction, lua_State};
+use mlua_sys::{self as ffi, lua_CFunction, lua_State};
 
 use super::machine::{Shared, raise_end};
 use super::proxies::proxy_at;

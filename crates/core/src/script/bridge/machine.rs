@@ -9,7 +9,7 @@ use std::{mem, process};
 
 use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use mlua::ffi::{self, lua_State};
+use mlua_sys::{self as ffi, lua_State};
 
 use super::stack::{Function, Stack};
 use super::{callers, chunk, guard, memory, proxies};

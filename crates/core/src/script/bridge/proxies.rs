@@ -6,7 +6,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use mlua::ffi::{self, lua_State};
+use mlua_sys::{self as ffi, lua_State};
 
 use super::guard;
 use super::machine::Shared;

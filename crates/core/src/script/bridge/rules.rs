@@ -172,9 +172,10 @@ fn violations(file: &str, source: &str) -> Vec<String> {
     let names = |line: &str| {
         line.split(['{', '}', ',', ';']).skip(1).map(str::trim).map(str::to_owned).collect::<Vec<_>>()
     };
-    for line in source.lines().filter(|line| line.contains("use mlua::")) {
-        let is_known = |name: &String| name.is_empty() || name == "self" || NEVER.contains(&name.as_str());
-        if !line.starts_with("use mlua::ffi::{") || !names(line).iter().all(is_known) {
+    for line in source.lines().filter(|line| line.contains("use mlua_sys")) {
+        let is_known =
+            |name: &String| name.is_empty() || name == "self as ffi" || NEVER.contains(&name.as_str());
+        if !line.starts_with("use mlua_sys::{self as ffi, ") || !names(line).iter().all(is_known) {
             found.push(format!("{file}: {line}: functions of Lua are called as `ffi::...`"));
         }
     }
@@ -226,7 +227,7 @@ fn a_broken_rule_is_found() {
     assert_eq!(broken("stack.rs", call), "stack.rs, f: luaL_checkstack can raise");
     let call = "pub(super) fn each_until() {\n    unsafe { ffi::lua_getfield_(state) };\n}";
     assert_eq!(broken("stack.rs", call), "stack.rs, each_until: lua_getfield can raise");
-    let import = "use mlua::ffi::{self, lua_State, lua_error};";
+    let import = "use mlua_sys::{self as ffi, lua_State, lua_error};";
     assert!(broken("stack.rs", import).contains("lua_error"));
     let owning = "/// # Safety\nunsafe extern \"C-unwind\" fn f() {\n    let text = Vec::new();\n}";
     assert_eq!(broken("guard.rs", owning), "guard.rs, f: Vec in a frame that an error may leave");

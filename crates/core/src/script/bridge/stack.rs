@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, ptr, slice};
 
-use mlua::ffi::{self, lua_CFunction, lua_State};
+use mlua_sys::{self as ffi, lua_CFunction, lua_State};
 
 use super::callers;
 use super::machine::{Shared, raise_end};

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use mlua::ffi;
+use mlua_sys as ffi;
 
 use super::*;
 use crate::script::random::Random;

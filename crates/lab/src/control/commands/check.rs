@@ -1,10 +1,13 @@
 //! SIM.CHECK: promises of locks, checked on what clients do.
 
 use super::{Answer, Lab};
-use crate::control::words::{SimError, Words, quoted, syntax, unknown};
+#[cfg(feature = "own")]
+use crate::control::words::syntax;
+use crate::control::words::{SimError, Words, quoted, unknown};
 use redlatch_locks::check::{Checker, Checks, Finding, Tally};
 use redlatch_locks::invariant::Rules;
 use redlatch_locks::model::Wanted;
+#[cfg(feature = "own")]
 use redlatch_locks::own::description;
 
 pub const USAGE: &[&str] = &[
@@ -54,6 +57,7 @@ pub fn parse_checks(words: &mut Words) -> Result<Checks, SimError> {
         match &text.to_ascii_uppercase()[..] {
             "ALL" => {}
             "STRICT" => checks.rules = Rules::Strict,
+            #[cfg(feature = "own")]
             "OWN" => {
                 let text = words.text("the description of a lock")?;
                 let scripts = description::scripts(&text).map_err(|why| syntax(format!("OWN: {why}")))?;

@@ -2,6 +2,7 @@
 
 use super::{Answer, Lab, Scope};
 use crate::control::words::{MAX_MS, SimError, Words};
+use crate::handle::DumpedKey;
 use redlatch_core::glob;
 use redlatch_core::node::Node;
 use redlatch_core::store::rdb;
@@ -13,10 +14,12 @@ pub const USAGE: &[&str] = &[
     "SIM.KEY DIGEST",
 ];
 
-/// A database of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A database of a node; by default the first of the first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Where {
+    /// The number of the node.
     pub node: usize,
+    /// The number of the database.
     pub db: usize,
 }
 
@@ -92,30 +95,33 @@ impl Lab {
                 Ok(Answer::Int(1))
             }
             KeyCommand::Dump { pattern, place } => {
-                let node = self.database(place)?;
-                let now_ms = node.store.now.wall_ms();
-                let version = node.config.version;
-                let mut keys: Vec<_> = node.store.dbs[place.db]
-                    .iter()
-                    .filter(|(_, key, _)| glob::matches(&pattern, key, false))
-                    .map(|(_, key, entry)| {
-                        let ttl_ms = entry.expires_at_ms().map_or(-1, |end_ms| end_ms - now_ms);
-                        (
-                            key.to_vec(),
-                            entry.value.type_name(),
-                            ttl_ms,
-                            rdb::dump(&entry.value, version, true),
-                        )
-                    })
-                    .collect();
-                keys.sort();
-                let rows = keys.into_iter().map(|(key, kind, ttl_ms, dump)| {
-                    vec![Answer::Bytes(key), kind.into(), Answer::Int(ttl_ms), Answer::Bytes(dump)].into()
+                let rows = self.dump_keys(&pattern, place)?.into_iter().map(|key| {
+                    let ttl_ms = Answer::Int(key.ttl_ms.unwrap_or(-1));
+                    vec![Answer::Bytes(key.key), key.kind.into(), ttl_ms, Answer::Bytes(key.dump)].into()
                 });
                 Ok(rows.collect::<Vec<_>>().into())
             }
             KeyCommand::Digest => Ok(self.world.digest().into()),
         }
+    }
+
+    /// The keys of a database that match a glob, sorted.
+    pub(crate) fn dump_keys(&mut self, pattern: &[u8], place: Where) -> Result<Vec<DumpedKey>, SimError> {
+        let node = self.database(place)?;
+        let now_ms = node.store.now.wall_ms();
+        let version = node.config.version;
+        let mut keys: Vec<_> = node.store.dbs[place.db]
+            .iter()
+            .filter(|(_, key, _)| glob::matches(pattern, key, false))
+            .map(|(_, key, entry)| DumpedKey {
+                key: key.to_vec(),
+                kind: entry.value.type_name(),
+                ttl_ms: entry.expires_at_ms().map(|end_ms| end_ms - now_ms),
+                dump: rdb::dump(&entry.value, version, true),
+            })
+            .collect();
+        keys.sort();
+        Ok(keys)
     }
 
     fn database(&mut self, place: Where) -> Result<&mut Node, SimError> {

@@ -43,10 +43,15 @@ pub enum SimCommand {
 /// What an command gives back, of the types that every client can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
+    /// It is done.
     Ok,
+    /// A number.
     Int(i64),
+    /// A text.
     Text(String),
+    /// Any bytes.
     Bytes(Vec<u8>),
+    /// Several answers.
     List(Vec<Answer>),
     /// The connection waits; it gets its answer later.
     Later,
@@ -196,7 +201,7 @@ impl Lab {
     }
 
     /// A node that an command names has to exist.
-    pub(super) fn check_node(&self, node: usize) -> Result<usize, SimError> {
+    pub(crate) fn check_node(&self, node: usize) -> Result<usize, SimError> {
         if node < self.world.nodes().len() {
             Ok(node)
         } else {
