@@ -21,8 +21,12 @@ impl Version {
     }
 
     /// The release as scripts see it in `redis.REDIS_VERSION_NUM`: `0x00MMmmpp`.
-    pub fn number(self) -> u32 {
-        release_number(self.full())
+    pub const fn number(self) -> u32 {
+        match self {
+            Version::V7_0 => 0x0007_000f,
+            Version::V7_2 => 0x0007_0206,
+            Version::V7_4 => 0x0007_0401,
+        }
     }
 
     /// The number of the first release of the line: `0x00MMmm00`.
@@ -88,7 +92,8 @@ mod tests {
 
     #[test]
     fn number_packs_the_three_parts_into_bytes() {
-        assert_eq!(Version::V7_0.number(), 0x0007_000f);
-        assert_eq!(Version::V7_4.number(), 0x0007_0401);
+        for version in Version::ALL {
+            assert_eq!(version.number(), release_number(version.full()));
+        }
     }
 }

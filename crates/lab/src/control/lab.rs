@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::Due;
 use super::commands::run::Register;
 use super::commands::trace::TraceFile;
 use super::commands::{Answer, Scope, SimCommand, is_sim_command};
 use super::gates::At;
 use super::staging::Staging;
+use super::{Await, Due};
 use crate::trace::Recorder;
 use redlatch_core::error;
 use redlatch_core::stages::{Interest, Plan, Stages, Verdict};
@@ -36,6 +36,8 @@ pub struct Lab {
     /// What SIM.CHECK looks for, and what it has found.
     pub(crate) checks: Option<Checks>,
     pub(crate) findings: Vec<Finding>,
+    /// Control connections that wait for tickets.
+    pub(crate) awaits: Vec<Await>,
     pub(super) recorder: Option<Box<Recorder>>,
     /// What the driver is to do about the file of the trace.
     pub(crate) trace_file: Option<TraceFile>,
@@ -62,6 +64,7 @@ impl Lab {
             command_jump_ms: None,
             checks: None,
             findings: Vec::new(),
+            awaits: Vec::new(),
             recorder: None,
             trace_file: None,
         }
@@ -90,7 +93,7 @@ impl Lab {
                 tracing::warn!(node, %error, "a SIM command of a script was refused");
             }
         }
-        if !self.staging.control.borrow().awaits.is_empty() {
+        if !self.awaits.is_empty() {
             self.answer_awaits();
         }
         if self.checks.is_some() {
@@ -111,7 +114,11 @@ impl Lab {
 
     /// The next SIM command that a script of this node gave.
     fn next_queued(&self, node: usize) -> Option<SimCommand> {
+        if !self.staging.has_queued.get() {
+            return None;
+        }
         let mut queued = self.staging.queued.borrow_mut();
+        self.staging.has_queued.set(!queued.is_empty());
         let at = queued.iter().position(|(from, _)| *from == node)?;
         Some(queued.remove(at).1)
     }
@@ -251,7 +258,7 @@ impl Lab {
         let gates = {
             let mut control = self.staging.control.borrow_mut();
             control.gates.forget(conn);
-            control.awaits.retain(|waiting| waiting.conn != conn);
+            self.awaits.retain(|waiting| waiting.conn != conn);
             control.gates.owned_by(conn)
         };
         gates.into_iter().for_each(|gate| self.remove_gate(gate));
@@ -348,8 +355,7 @@ impl Lab {
 
     /// The driver's time at which the first control connection has waited long enough.
     fn next_await_us(&self) -> Option<u64> {
-        let control = self.staging.control.borrow();
-        control.awaits.iter().filter_map(|waiting| waiting.deadline_us).min()
+        self.awaits.iter().filter_map(|waiting| waiting.deadline_us).min()
     }
 
     /// Lets the script that is running on a node go on for a slice. False: none is running (any more).

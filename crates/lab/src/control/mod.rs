@@ -70,7 +70,6 @@ impl std::fmt::Debug for Control {
 pub struct Control {
     pub rules: Rules,
     pub gates: Gates,
-    pub awaits: Vec<Await>,
     /// Gates whose guards were dropped, still to be taken away.
     pub(crate) abandoned: Vec<u64>,
     /// By time (monotonic, in ms) and order of arming.
@@ -84,7 +83,6 @@ impl Control {
         Control {
             rules: Rules::default(),
             gates: Gates::default(),
-            awaits: Vec::new(),
             abandoned: Vec::new(),
             due: BTreeMap::new(),
             armed: 0,

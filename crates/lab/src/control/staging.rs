@@ -36,6 +36,7 @@ pub struct Staging {
     is_sabotaged: Cell<bool>,
     /// SIM commands of scripts, to be applied when the present event is over, with the node of each.
     pub(crate) queued: RefCell<Vec<(usize, SimCommand)>>,
+    pub(crate) has_queued: Cell<bool>,
     /// Slow readers that were disconnected in the present event.
     pub(crate) cut_off: RefCell<Vec<ConnId>>,
 }
@@ -60,6 +61,7 @@ impl Staging {
             fail_call: RefCell::default(),
             is_sabotaged: Cell::new(false),
             queued: RefCell::default(),
+            has_queued: Cell::new(false),
             cut_off: RefCell::default(),
         }
     }
@@ -222,6 +224,7 @@ impl Stages for Staging {
         match SimCommand::parse(call.argv, &Scope { node: call.node, db: call.db, nodes }) {
             Ok(command) => {
                 self.queued.borrow_mut().push((call.node, command));
+                self.has_queued.set(true);
                 reply.status("QUEUED");
             }
             Err(error) => reply.error(error.to_string().as_bytes()),
