@@ -43,7 +43,7 @@ fn main() {
     }
 }
 
-/// The least of some rounds of `times` runs each, in ns for one.
+/// Returns the least of some rounds of `times` runs each, in ns for one.
 fn best(times: usize, mut run: impl FnMut(usize)) -> f64 {
     const ROUNDS: usize = 5;
     let round = |_| {
@@ -67,7 +67,7 @@ fn over_keys(size: usize, fill: &str, run: &str) -> f64 {
     best(requests.len(), |at| server.send(client, &requests[at]))
 }
 
-/// A server that knows the scripts of the workloads, and a client.
+/// Returns a server that knows the scripts of the workloads, and a client.
 fn server() -> (InProcess, ConnId) {
     let mut server = InProcess::new();
     let client = server.connect();

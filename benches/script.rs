@@ -68,7 +68,8 @@ fn time_script(body: &str, answer: i64) -> f64 {
     })
 }
 
-/// A loop that never ends, in slices of 1 instruction and of 2: the difference per slice is one suspension less.
+/// Returns a loop that never ends, in slices of 1 instruction and of 2: the difference per slice is one suspension
+/// less.
 fn time_suspension() -> f64 {
     const SLICES: u32 = 200_000;
     let time = |slice: u32, slices: u32| {

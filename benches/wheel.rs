@@ -27,7 +27,7 @@ impl Draws {
     }
 }
 
-/// A wheel with leases that end within the next hour, and their ids.
+/// Returns a wheel with leases that end within the next hour, and their ids.
 fn full_wheel(draws: &mut Draws) -> (Wheel<u64>, Vec<TimerId>) {
     let mut wheel = Wheel::new(1_700_000_000_000);
     let ids = (0..TIMERS as u64).map(|i| wheel.arm(1_700_000_000_000 + draws.below(3_600_000), i)).collect();

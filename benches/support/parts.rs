@@ -127,7 +127,7 @@ fn come_and_go() -> Run {
     })
 }
 
-/// All steps of a workload, from the bytes of the requests to those of the replies.
+/// Returns all steps of a workload, from the bytes of the requests to those of the replies.
 fn request(name: &str) -> Run {
     request_to(name, InProcess::new())
 }

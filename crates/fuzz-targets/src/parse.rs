@@ -13,7 +13,7 @@ pub fn request(bytes: &[u8]) {
     }
 }
 
-/// The requests of a stream that comes in pieces, and the error that ended it.
+/// Returns the requests of a stream that comes in pieces, and the error that ended it.
 fn read(bytes: &[u8], limits: RequestLimits, piece: usize) -> (Vec<Vec<Vec<u8>>>, Option<String>) {
     let mut parser = RequestParser::default();
     let mut requests = Vec::new();

@@ -178,7 +178,7 @@ fn formed(input: &mut Unstructured) -> Vec<Vec<u8>> {
     form.split(' ').map(word).collect()
 }
 
-/// A command with words that mean something to some.
+/// Returns a command with words that mean something to some.
 fn any_words(input: &mut Unstructured, names: &[String]) -> Vec<Vec<u8>> {
     let name = input.choose(names).map_or("PING", |name| name.as_str());
     let mut words: Vec<Vec<u8>> = name.split('|').map(|word| word.as_bytes().to_vec()).collect();
@@ -191,7 +191,7 @@ fn any_words(input: &mut Unstructured, names: &[String]) -> Vec<Vec<u8>> {
     words
 }
 
-/// All commands and subcommands, and the orders of the control plane.
+/// Returns all commands and subcommands, and the orders of the control plane.
 fn names(version: Version) -> Vec<String> {
     let mut names = Vec::new();
     for command in redlatch_core::commands::table::all(version) {

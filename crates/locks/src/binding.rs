@@ -19,12 +19,12 @@ const DATA_KEY: u8 = 1;
 const REST: u8 = 2;
 
 impl Parameter {
-    /// A key that holds data of the lock.
+    /// Returns a key that holds data of the lock.
     pub const fn data_key(name: &str) -> Parameter {
         Parameter::new(name, DATA_KEY)
     }
 
-    /// A channel, the beginning of other keys' names, or a key that remembers a request.
+    /// Returns a channel, the beginning of other keys' names, or a key that remembers a request.
     pub const fn name(name: &str) -> Parameter {
         Parameter::new(name, 0)
     }
@@ -33,7 +33,7 @@ impl Parameter {
         Parameter::new(name, 0)
     }
 
-    /// An argument that takes up all that follow.
+    /// Returns an argument that takes up all that follow.
     pub const fn rest(name: &str) -> Parameter {
         Parameter::new(name, REST)
     }

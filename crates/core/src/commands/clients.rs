@@ -267,7 +267,7 @@ fn type_of(session: &Session) -> ClientType {
 }
 
 impl Node {
-    /// One client as a line of CLIENT LIST. Buffer sizes are those of an idle connection.
+    /// Returns one client as a line of CLIENT LIST. Buffer sizes are those of an idle connection.
     fn describe(&self, session: &Session) -> String {
         let now_us = self.store.now.mono_us;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

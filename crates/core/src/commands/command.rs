@@ -48,17 +48,17 @@ impl Command {
         }
     }
 
-    /// Whether a server that emulates `version` has this command.
+    /// Returns whether a server that emulates `version` has this command.
     pub fn exists_in(&self, version: Version) -> bool {
         release_number(self.since) <= version.number()
     }
 
-    /// Whether it is older than all releases of a line.
+    /// Returns whether it is older than all releases of a line.
     pub fn is_older_than(&self, version: Version) -> bool {
         release_number(self.since) < version.first_number()
     }
 
-    /// The arity in a release.
+    /// Returns the arity in a release.
     pub fn arity_in(&self, version: Version) -> i32 {
         self.old_arity.filter(|_| version < Version::V7_2).unwrap_or(self.arity)
     }
@@ -72,7 +72,7 @@ impl Command {
         self.flags & flags != 0
     }
 
-    /// The row of a subcommand, by its own name in any case.
+    /// Returns the row of a subcommand, by its own name in any case.
     pub fn subcommand(&self, word: &[u8], version: Version) -> Option<&'static Command> {
         let own = self.name.len() + 1;
         self.subcommands
@@ -120,7 +120,7 @@ impl Group {
         }
     }
 
-    /// The name in `COMMAND DOCS`.
+    /// Returns the name in `COMMAND DOCS`.
     pub fn name(self) -> &'static str {
         match self {
             Group::Bitmap => "bitmap",
@@ -142,7 +142,7 @@ impl Group {
 /// What a command does and where it may run: a set of bits; the names are Redis's.
 pub type Flags = u32;
 
-/// The names of the flags that are set, in the order `COMMAND INFO` gives them.
+/// Returns the names of the flags that are set, in the order `COMMAND INFO` gives them.
 pub fn flag_names(flags: Flags) -> impl Iterator<Item = &'static str> {
     FLAG_NAMES.iter().enumerate().filter(move |(bit, _)| flags & 1 << bit != 0).map(|(_, name)| *name)
 }
@@ -229,7 +229,7 @@ pub enum Find {
     Unknown,
 }
 
-/// One key at word `index`.
+/// Returns one key at word `index`.
 pub const fn key(flags: &'static [&'static str], index: i32) -> KeySpec {
     keys(flags, index, 0, 1)
 }
@@ -249,7 +249,7 @@ pub const fn counted_keys(flags: &'static [&'static str], index: i32) -> KeySpec
     }
 }
 
-/// The keys among the words of a call, as indexes; `None` where the row cannot tell.
+/// Returns the keys among the words of a call, as indexes; `None` where the row cannot tell.
 pub fn key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Option<Vec<usize>> {
     let mut positions = Vec::new();
     for spec in specs {

@@ -108,8 +108,8 @@ fn auth(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// The one user is `default`; without a password it accepts any. False: refused without a word, as Redis does since 7.2
-/// where part of a reply has been written, that of EXEC.
+/// Returns the one user is `default`; without a password it accepts any. False: refused without a word, as Redis does
+/// since 7.2 where part of a reply has been written, that of EXEC.
 fn authenticate(ctx: &mut Ctx, user: &[u8], password: &[u8]) -> Result<bool, Error> {
     let expected = &ctx.node.config.requirepass;
     if user != b"default" || !(expected.is_empty() || expected == password) {

@@ -191,7 +191,7 @@ fn replication(node: &Node) -> String {
     text
 }
 
-/// A node has no clock of its own to measure its work by.
+/// Returns a node has no clock of its own to measure its work by.
 fn cpu(_: &Node) -> String {
     "used_cpu_sys:0.000000\r\nused_cpu_user:0.000000\r\nused_cpu_sys_children:0.000000\r\nused_cpu_user_children:0.000000\r\n"
         .to_owned()
@@ -223,7 +223,7 @@ fn keyspace(node: &Node) -> String {
 }
 
 impl Node {
-    /// A rough estimate of the memory in use, in bytes, that costs nothing to make.
+    /// Returns a rough estimate of the memory in use, in bytes, that costs nothing to make.
     pub fn dataset_bytes(&self) -> usize {
         const BASE: usize = 1 << 20;
         const PER_KEY: usize = 200;

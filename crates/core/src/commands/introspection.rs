@@ -222,7 +222,7 @@ fn statuses<T: AsRef<str>>(reply: &mut Reply, names: impl Iterator<Item = T>) {
     reply.end_set(at, count);
 }
 
-/// All ACL categories of a command: its own and those that its flags imply.
+/// Returns all ACL categories of a command: its own and those that its flags imply.
 fn categories(row: &Command) -> Vec<&'static str> {
     let implied = [
         (row.has(WRITE), "write"),
@@ -386,7 +386,7 @@ fn command_getkeysandflags(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// The keys of the command that follows in the call, with what is done with them.
+/// Returns the keys of the command that follows in the call, with what is done with them.
 fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
     let call = &ctx.argv[2..];
     let row = table::find(call, ctx.version()).ok_or(Error::new("ERR Invalid command specified"))?;
@@ -420,7 +420,8 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
     Ok(keys)
 }
 
-/// Where the count of keys is no number, Redis reads what it can of it, as C's `atoi` does, and knows no flags then.
+/// Returns where the count of keys is no number, Redis reads what it can of it, as C's `atoi` does, and knows no flags
+/// then.
 fn keys_loosely_counted(spec: &KeySpec, call: &[&[u8]]) -> std::ops::Range<usize> {
     let (Begin::Index(begin), Find::Count { first, .. }) = (spec.begin, spec.find) else { return 0..0 };
     let word = call.get(begin as usize).map_or(&b""[..], |word| word.trim_ascii_start());

@@ -78,7 +78,7 @@ pub fn lcs(ctx: &mut Ctx) -> Outcome {
 /// The table of lengths may have as many cells as fit into 512 MiB.
 const MAX_CELLS: u64 = (512 << 20) / 4;
 
-/// The subsequence, and its stretches from the last to the first.
+/// Returns the subsequence, and its stretches from the last to the first.
 fn solve(a: &[u8], b: &[u8]) -> (Vec<u8>, Vec<Match>) {
     let width = b.len() + 1;
     let mut lengths = vec![0u32; (a.len() + 1) * width];

@@ -169,7 +169,7 @@ fn run_cached(ctx: &mut Ctx, read_only: bool) -> Outcome {
     run(ctx, &script, keys, read_only)
 }
 
-/// How many of the arguments are keys.
+/// Returns how many of the arguments are keys.
 fn key_count(ctx: &Ctx) -> Result<usize, Error> {
     let count = ctx.int(2)?;
     if count > ctx.argv.len() as i64 - 3 {

@@ -328,7 +328,7 @@ fn wait_for_replicas(ctx: &mut Ctx, asked: i64, wait: fn(u64) -> Wait, timeout_m
     }
 }
 
-/// A timeout in whole milliseconds.
+/// Returns a timeout in whole milliseconds.
 fn wait_timeout_ms(ctx: &Ctx, index: usize) -> Result<u64, Error> {
     let ms =
         num::parse_i64(ctx.argv[index]).ok_or(Error::new("ERR timeout is not an integer or out of range"))?;

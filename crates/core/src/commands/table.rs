@@ -39,7 +39,7 @@ pub fn all(version: Version) -> impl Iterator<Item = &'static Command> {
     FAMILIES.iter().flat_map(|family| family.iter()).filter(move |command| command.exists_in(version))
 }
 
-/// The row of a request: that of the subcommand if the command has any. `None` if there is no such command.
+/// Returns the row of a request: that of the subcommand if the command has any. `None` if there is no such command.
 pub fn find(argv: &[&[u8]], version: Version) -> Option<&'static Command> {
     let command = find_by_name(argv.first()?, version)?;
     match argv.get(1) {
@@ -48,7 +48,7 @@ pub fn find(argv: &[&[u8]], version: Version) -> Option<&'static Command> {
     }
 }
 
-/// The row of a name in any case, without regard to subcommands.
+/// Returns the row of a name in any case, without regard to subcommands.
 pub fn find_by_name(name: &[u8], version: Version) -> Option<&'static Command> {
     static INDEXES: [OnceLock<Index>; Version::ALL.len()] = [const { OnceLock::new() }; Version::ALL.len()];
     INDEXES[version as usize].get_or_init(|| Index::of(version)).find(name)
@@ -121,7 +121,7 @@ impl Name {
         Name { first: lower_case(self.first), last: lower_case(self.last), ..self }
     }
 
-    /// The same in any case.
+    /// Returns the same in any case.
     fn hash(&self) -> u64 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         const NO_CASE: u64 = 0x2020_2020_2020_2020;

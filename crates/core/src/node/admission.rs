@@ -33,7 +33,7 @@ pub(super) enum Caller {
 }
 
 impl Node {
-    /// The row of a command, or why it may not run.
+    /// Returns the row of a command, or why it may not run.
     pub(super) fn admit(
         &self,
         id: SessionId,
@@ -101,7 +101,7 @@ impl Node {
     }
 }
 
-/// The error for a command or subcommand that does not exist.
+/// Returns the error for a command or subcommand that does not exist.
 fn unknown(argv: &[&[u8]], version: Version, caller: Caller) -> Error {
     match caller {
         Caller::Script { .. } => Error::new("ERR Unknown Redis command called from script"),

@@ -41,7 +41,7 @@ impl Blocking {
         self.queues.len()
     }
 
-    /// The first client that waits for a key with a ticket after `after`, up to `last`.
+    /// Returns the first client that waits for a key with a ticket after `after`, up to `last`.
     fn next_waiting(&self, place: &Place, after: Ticket, last: Ticket) -> Option<(Ticket, SessionId)> {
         let (&ticket, &id) = self.queues.get(place)?.range(after + 1..).next()?;
         (ticket <= last).then_some((ticket, id))
@@ -64,7 +64,7 @@ impl Blocking {
         assert!(self.ready.is_empty(), "keys that are ready and were not looked at");
     }
 
-    /// How many clients wait like that, if it is for data.
+    /// Returns how many clients wait like that, if it is for data.
     fn count(&mut self, wait: Wait) -> Option<&mut usize> {
         match wait {
             Wait::List => Some(&mut self.for_lists),
@@ -182,7 +182,7 @@ impl Node {
         }
     }
 
-    /// How clients wait for what a key holds, if it holds anything that one can wait for.
+    /// Returns how clients wait for what a key holds, if it holds anything that one can wait for.
     fn kind_of(&self, (db, key): &Place) -> Option<Wait> {
         let db = &self.store.dbs[*db];
         let entry = db.find(key).and_then(|slot| db.entry(slot))?;

@@ -126,7 +126,7 @@ mod tests {
     use crate::version::Version;
     use crate::world::{ClockMode, World, WorldOptions};
 
-    /// A node after these requests of one client.
+    /// Returns a node after these requests of one client.
     fn after(requests: &[&str]) -> (World, ConnId) {
         let mut world = World::new(WorldOptions {
             seed: 0,

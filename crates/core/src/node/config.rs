@@ -80,7 +80,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The defaults of a release.
+    /// Creates the defaults of a release.
     pub fn new(version: Version) -> Config {
         let mut config = Config {
             version,
@@ -101,7 +101,7 @@ impl Config {
         config
     }
 
-    /// The value of a parameter as CONFIG GET prints it.
+    /// Returns the value of a parameter as CONFIG GET prints it.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut at = find(name.as_bytes(), self.version)?;
         if let ParamKind::Alias(other) = PARAMS[at].kind {
@@ -193,7 +193,7 @@ impl Config {
         }
     }
 
-    /// The sizes at which values change their encoding, as configured.
+    /// Returns the sizes at which values change their encoding, as configured.
     pub fn limits(&self) -> Limits {
         let size = |name: &str, default: usize| {
             self.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(default)
@@ -215,7 +215,7 @@ impl Config {
         }
     }
 
-    /// The bytes of unread output at which a client is closed; 0: no limit.
+    /// Returns the bytes of unread output at which a client is closed; 0: no limit.
     pub fn output_limit(&self, session: &Session) -> u64 {
         let [normal, everything, subscriber] = self.output_limits;
         match session {

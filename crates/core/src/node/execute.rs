@@ -132,7 +132,7 @@ impl Node {
         self.call(id, command, argv, reply, Origin::Client)
     }
 
-    /// A command was refused before it ran: a transaction being queued will abort, and one to be run ends.
+    /// Returns a command was refused before it ran: a transaction being queued will abort, and one to be run ends.
     fn refuse(&mut self, id: SessionId, argv: &[&[u8]], error: Error) -> Error {
         let is_exec = argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
         let session = &mut self.sessions[id];
@@ -207,7 +207,7 @@ impl Node {
         outcome
     }
 
-    /// One command of a script. Returns whether it was one that writes.
+    /// Returns one command of a script. Returns whether it was one that writes.
     pub fn call_from_script(
         &mut self,
         id: SessionId,
@@ -235,7 +235,7 @@ impl Node {
             && self.stages.foreign_call(&self.script_call(id, argv), reply)
     }
 
-    /// A command of a script, as the stages see it.
+    /// Returns a command of a script, as the stages see it.
     pub(super) fn script_call<'a>(&self, id: SessionId, argv: &'a [&'a [u8]]) -> ScriptCall<'a> {
         let db = self.sessions[id].db;
         ScriptCall { node: self.index, db, argv }

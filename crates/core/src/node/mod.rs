@@ -139,7 +139,7 @@ impl Node {
         }
     }
 
-    /// A client connects, by the control port or not. Beyond `maxclients` it gets the error and is closed.
+    /// Returns a client connects, by the control port or not. Beyond `maxclients` it gets the error and is closed.
     pub fn open(&mut self, addr: String, laddr: String, control: bool) -> SessionId {
         let id = self.sessions.open(self.config.version, addr, laddr, self.store.now.mono_us);
         self.stats.connections_received += 1;

@@ -58,7 +58,7 @@ impl Class {
         Some(Class(set))
     }
 
-    /// The letters of a set of classes.
+    /// Returns the letters of a set of classes.
     pub fn letters(self) -> String {
         let all = self.0 & Class::ALL == Class::ALL;
         let mut text = String::new();
@@ -152,12 +152,12 @@ impl Node {
         self.signal_modified(db, &key);
     }
 
-    /// Whether expired keys are removed now: not while DEBUG or CLIENT PAUSE hold expiry back.
+    /// Returns whether expired keys are removed now: not while DEBUG or CLIENT PAUSE hold expiry back.
     pub fn may_expire(&self) -> bool {
         self.active_expire && self.may_remove_expired()
     }
 
-    /// Whether a key past its end is removed when somebody meets it: a replica leaves that to its master.
+    /// Returns whether a key past its end is removed when somebody meets it: a replica leaves that to its master.
     pub fn may_remove_expired(&self) -> bool {
         self.pause.is_none() && self.replication.role == Role::Master
     }

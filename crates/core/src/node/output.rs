@@ -55,7 +55,7 @@ impl OpenReply {
         self.reply.truncate(self.start);
     }
 
-    /// The bytes of the reply so far.
+    /// Returns the bytes of the reply so far.
     pub fn bytes(&self) -> &[u8] {
         &self.reply.as_bytes()[self.start..]
     }
@@ -75,7 +75,7 @@ impl Output {
         self.bytes.protocol
     }
 
-    /// How many bytes the driver has not taken, held ones included.
+    /// Returns how many bytes the driver has not taken, held ones included.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
@@ -97,7 +97,7 @@ impl Output {
         self.bytes.raw(&std::mem::take(&mut self.own_pushes));
     }
 
-    /// The reply will be completed later: returns what there is of it.
+    /// Returns the reply will be completed later: returns what there is of it.
     pub fn suspend(&mut self, mut open: OpenReply) -> Vec<u8> {
         let begun = open.bytes().to_vec();
         open.discard();
@@ -120,7 +120,7 @@ impl Output {
         self.own_pushes.extend_from_slice(push);
     }
 
-    /// The messages that the running request has caused for its own client so far.
+    /// Returns the messages that the running request has caused for its own client so far.
     pub fn take_own(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.own_pushes)
     }
@@ -201,7 +201,7 @@ impl Output {
 
     // ---- reading -------------------------------------------------------------------------------------------------
 
-    /// How many bytes the driver may take.
+    /// Returns how many bytes the driver may take.
     pub fn ready_len(&self) -> usize {
         let Some(interference) = &self.interference else { return self.len() };
         let held_at = interference.held.front().map(|held| held.at);
@@ -227,13 +227,13 @@ impl Output {
         }
     }
 
-    /// Whether there are bytes that the trace does not have.
+    /// Returns whether there are bytes that the trace does not have.
     pub fn has_untraced(&mut self) -> bool {
         self.traced = self.traced.min(self.len());
         self.traced < self.len()
     }
 
-    /// The bytes that the trace does not have; it has them from now on.
+    /// Returns the bytes that the trace does not have; it has them from now on.
     pub fn take_untraced(&mut self) -> &[u8] {
         let from = std::mem::replace(&mut self.traced, self.bytes.len());
         self.bytes.as_bytes().get(from..).unwrap_or_default()

@@ -33,7 +33,7 @@ impl PubSub {
         }
     }
 
-    /// How many distinct channels or patterns have subscribers.
+    /// Returns how many distinct channels or patterns have subscribers.
     pub fn len(&self, kind: Kind) -> usize {
         self.table(kind).len()
     }
@@ -49,7 +49,7 @@ impl PubSub {
 }
 
 impl Kind {
-    /// The words of the messages that confirm a change of subscriptions.
+    /// Returns the words of the messages that confirm a change of subscriptions.
     fn words(self) -> (&'static [u8], &'static [u8]) {
         match self {
             Kind::Channel => (b"subscribe", b"unsubscribe"),

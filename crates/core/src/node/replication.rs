@@ -135,7 +135,7 @@ impl Node {
         self.entry_of(changes)
     }
 
-    /// All data, as an entry for a replica that begins.
+    /// Returns all data, as an entry for a replica that begins.
     pub fn full_entry(&mut self) -> Entry {
         let dbs = self.store.dbs.iter().enumerate();
         let keys = dbs.flat_map(|(db, data)| data.iter().map(move |(_, key, _)| Change::Key(db, key.into())));
@@ -184,7 +184,7 @@ impl Node {
         self.replication.offset = entry.offset;
     }
 
-    /// How many replicas have all that this client wrote.
+    /// Returns how many replicas have all that this client wrote.
     pub fn acked_replicas(&self, id: SessionId) -> u64 {
         let wrote = self.sessions[id].write_offset;
         let real =

@@ -73,7 +73,7 @@ impl Scripts {
         Scripts { version, vm: None, cache: HashMap::default(), by_eval: VecDeque::new(), running: None }
     }
 
-    /// How many scripts are cached.
+    /// Returns how many scripts are cached.
     pub fn len(&self) -> usize {
         self.cache.len()
     }
@@ -86,28 +86,28 @@ impl Scripts {
         self.cache.contains_key(sha)
     }
 
-    /// Whether a script is between two slices.
+    /// Returns whether a script is between two slices.
     pub fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Whether a script has run so long that other clients are told.
+    /// Returns whether a script has run so long that other clients are told.
     pub fn is_busy(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.busy)
     }
 
-    /// When the running script began, and how many slices it has had since.
+    /// Returns when the running script began, and how many slices it has had since.
     pub fn progress(&self) -> Option<(Now, u64)> {
         self.running.as_ref().map(|running| (running.started, running.slices))
     }
 
-    /// The Lua state is made when the first script needs it.
+    /// Returns the Lua state is made when the first script needs it.
     fn vm(&mut self) -> &mut Vm {
         let version = self.version;
         self.vm.get_or_insert_with(|| Box::new(Vm::new(version)))
     }
 
-    /// A cached script, which counts as used.
+    /// Returns a cached script, which counts as used.
     pub fn find(&mut self, sha: &Sha) -> Option<Script> {
         let cached = self.cache.get(sha)?;
         if cached.by_eval && self.by_eval.back() != Some(sha) {
@@ -117,7 +117,7 @@ impl Scripts {
         Some(cached.script.clone())
     }
 
-    /// A cached script, which does not count as used.
+    /// Returns a cached script, which does not count as used.
     pub fn peek(&self, sha: &Sha) -> Option<&Script> {
         self.cache.get(sha).map(|cached| &cached.script)
     }
@@ -183,7 +183,7 @@ impl Scripts {
         }
     }
 
-    /// A client is gone. True if its script is running.
+    /// Returns a client is gone. True if its script is running.
     pub fn client_left(&mut self, id: SessionId) -> bool {
         match &mut self.running {
             Some(running) if running.client == id => {
@@ -259,7 +259,7 @@ impl Node {
         self.scripts.vm().note_lines(on);
     }
 
-    /// Whether the script that ran last has come to a line, if lines were noted; the first is 1.
+    /// Returns whether the script that ran last has come to a line, if lines were noted; the first is 1.
     pub fn has_reached(&self, line: usize) -> bool {
         self.scripts.vm.as_ref().is_some_and(|vm| vm.has_reached(line))
     }
@@ -381,7 +381,7 @@ impl script::Host for ScriptHost<'_> {
         }
     }
 
-    /// The one user there is may run everything.
+    /// Returns the one user there is may run everything.
     fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool> {
         table::find(argv, self.node.config.version).map(|_| true)
     }

@@ -245,12 +245,12 @@ impl Session {
         !self.channels.is_empty() || !self.patterns.is_empty() || !self.shards.is_empty()
     }
 
-    /// Whether the reply of the present command is to be dropped.
+    /// Returns whether the reply of the present command is to be dropped.
     pub fn wants_no_reply(&self) -> bool {
         matches!(self.reply_mode, ReplyMode::Off | ReplyMode::Skip)
     }
 
-    /// Whether the next request may run now.
+    /// Returns whether the next request may run now.
     pub fn is_ready(&self) -> bool {
         self.blocked.is_none() && !self.closing
     }
@@ -324,7 +324,7 @@ impl Sessions {
         self.places.get_mut(id.place as usize)?.as_deref_mut().filter(|session| session.id == id)
     }
 
-    /// The session at a place, whoever that is.
+    /// Returns the session at a place, whoever that is.
     pub fn at(&self, place: u32) -> Option<&Session> {
         self.places.get(place as usize)?.as_deref()
     }
@@ -347,7 +347,7 @@ impl Sessions {
         }
     }
 
-    /// All sessions, oldest first.
+    /// Returns all sessions, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
         let mut sessions: Vec<&Session> = self.places.iter().flatten().map(|session| &**session).collect();
         sessions.sort_by_key(|session| session.id.number);

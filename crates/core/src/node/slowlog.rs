@@ -57,7 +57,7 @@ impl Node {
     }
 }
 
-/// The words as they are logged: the long and the many are cut, and the cut is told.
+/// Returns the words as they are logged: the long and the many are cut, and the cut is told.
 fn trim(argv: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut words: Vec<Vec<u8>> = argv
         .iter()

@@ -74,12 +74,12 @@ const IS_LOADING: Error = Error::new("LOADING Redis is loading the dataset in me
 const CLUSTER_DOWN: Error = Error::new("CLUSTERDOWN The cluster is down");
 
 impl Node {
-    /// Whether writes of clients are refused.
+    /// Returns whether writes of clients are refused.
     pub fn is_read_only(&self) -> bool {
         self.states.has(State::ReadOnly) || self.replication.role != Role::Master
     }
 
-    /// Whether no request needs to be checked against a state.
+    /// Returns whether no request needs to be checked against a state.
     fn refuses_nothing(&self) -> bool {
         self.states.is_empty() && self.replication.role == Role::Master
     }

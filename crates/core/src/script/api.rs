@@ -167,7 +167,7 @@ fn sha1hex(lua: &mut Stack) -> Raised<usize> {
 
 const BAD_REPLY_ARGUMENTS: &[u8] = b"wrong number or type of arguments";
 
-/// The one string argument of `error_reply` and `status_reply`, up to a NUL.
+/// Returns the one string argument of `error_reply` and `status_reply`, up to a NUL.
 fn reply_text(lua: &Stack) -> Option<Vec<u8>> {
     let text = lua.bytes(1).filter(|_| lua.len() == 1)?;
     Some(text[..memchr::memchr(0, text).unwrap_or(text.len())].to_vec())

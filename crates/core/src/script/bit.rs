@@ -17,7 +17,8 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("tohex", tohex),
 ];
 
-/// The low 32 bits of a number. Numbers up to 2^51 are rounded to the nearest integer, ties to even, by the addition.
+/// Returns the low 32 bits of a number. Numbers up to 2^51 are rounded to the nearest integer, ties to even, by the
+/// addition.
 fn word(value: f64) -> i32 {
     const ROUNDER: f64 = 6755399441055744.0;
     (value + ROUNDER).to_bits() as u32 as i32

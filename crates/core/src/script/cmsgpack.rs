@@ -114,7 +114,7 @@ fn pack_integer(n: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&n.to_be_bytes()[8 - len..]);
 }
 
-/// Whether the keys of the table on top are 1 to n.
+/// Returns whether the keys of the table on top are 1 to n.
 fn is_array(lua: &mut Stack) -> Raised<bool> {
     let mut max = 0f64;
     let mut count = 0f64;
@@ -249,7 +249,7 @@ fn take_array<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Bad> {
     take(input, N)?.try_into().map_err(|_| Bad::End)
 }
 
-/// A big-endian unsigned integer of `len` bytes.
+/// Returns a big-endian unsigned integer of `len` bytes.
 fn take_unsigned(input: &mut &[u8], len: usize) -> Result<u64, Bad> {
     Ok(take(input, len)?.iter().fold(0, |value, &byte| value << 8 | byte as u64))
 }

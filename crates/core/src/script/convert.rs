@@ -38,7 +38,7 @@ pub(super) fn push_reply(lua: &mut Stack, wire: &mut &[u8]) -> Raised<()> {
     Ok(())
 }
 
-/// The type byte and the rest of the first line.
+/// Returns the type byte and the rest of the first line.
 fn take_line<'a>(wire: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
     // Nearly every line is a number or a length of one digit.
     if let [kind, b'0'..=b'9', b'\r', _, rest @ ..] = *wire {
@@ -186,7 +186,7 @@ pub(super) fn finish(lua: &mut Stack, failed: bool, reply: &mut Reply) {
     }
 }
 
-/// A table can mention one long string any number of times, so a reply has no natural limit.
+/// Returns a table can mention one long string any number of times, so a reply has no natural limit.
 fn is_too_large(lua: &Stack, reply: &Reply) -> bool {
     reply.len() > lua.memory_limit()
 }
@@ -233,7 +233,7 @@ pub(super) fn write_killed(name: &[u8], place: Option<(Vec<u8>, i32)>, reply: &m
     }
 }
 
-/// A field of the table on top, if it is a string or a number.
+/// Returns a field of the table on top, if it is a string or a number.
 fn field_text(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
     lua.raw_get_field(-1, key);
     let text = lua.text(-1).map(<[u8]>::to_vec);
@@ -290,7 +290,7 @@ fn write_marked_table(lua: &mut Stack, script: Protocol, reply: &mut Reply) -> b
     true
 }
 
-/// A field of the table on top, if it is a string and not a number.
+/// Returns a field of the table on top, if it is a string and not a number.
 fn string_field(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
     lua.raw_get_field(-1, key);
     let text = lua.bytes(-1).map(<[u8]>::to_vec);

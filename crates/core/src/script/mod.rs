@@ -33,7 +33,8 @@ pub trait Host {
     /// Takes a line that the script logs.
     fn log(&mut self, level: LogLevel, message: &[u8]);
 
-    /// Whether the script's user may run this command: `redis.acl_check_cmd`. Nothing if there is no such command.
+    /// Returns whether the script's user may run this command: `redis.acl_check_cmd`. Nothing if there is no such
+    /// command.
     fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool>;
 
     /// Where the script's following writes are to be propagated: `redis.set_repl`.

@@ -32,7 +32,7 @@ impl Random {
         (self.0 >> 17) as u32
     }
 
-    /// A number in [0, 1).
+    /// Returns a number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.draw() % SPAN) as f64 / SPAN as f64
     }

@@ -176,7 +176,7 @@ fn clock(lua: &mut Stack) -> Raised<usize> {
     Ok(1)
 }
 
-/// The collector belongs to the server: scripts may ask for the size of the state, and the rest does nothing.
+/// Returns the collector belongs to the server: scripts may ask for the size of the state, and the rest does nothing.
 fn collectgarbage(lua: &mut Stack) -> Raised<usize> {
     let option = if lua.kind(1) == Kind::None || lua.kind(1) == Kind::Nil {
         b"collect".to_vec()

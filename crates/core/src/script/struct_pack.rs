@@ -28,7 +28,7 @@ struct Item {
 }
 
 impl Format {
-    /// The format in argument 1, up to a NUL.
+    /// Returns the format in argument 1, up to a NUL.
     fn argument(lua: &mut Stack) -> Raised<Format> {
         lua.check_bytes(1)?;
         let text = lua.bytes(1).unwrap_or_default();
@@ -36,7 +36,7 @@ impl Format {
         Ok(Format { text, at: 0, big_endian: cfg!(target_endian = "big"), alignment: 1 })
     }
 
-    /// The next option, which stands at offset `at` of the data.
+    /// Returns the next option, which stands at offset `at` of the data.
     fn next(&mut self, lua: &mut Stack, at: usize) -> Raised<Option<Item>> {
         let Some(&option) = self.text.get(self.at) else { return Ok(None) };
         self.at += 1;
@@ -110,7 +110,7 @@ fn is_integer(option: u8) -> bool {
     matches!(option, b'b' | b'B' | b'h' | b'H' | b'l' | b'L' | b'T' | b'i' | b'I')
 }
 
-/// A number as the 64 bits that C's casts make of it on x86-64.
+/// Returns a number as the 64 bits that C's casts make of it on x86-64.
 fn to_word(value: f64) -> u64 {
     const TWO_63: f64 = 9223372036854775808.0;
     if value >= TWO_63 { truncate(value - TWO_63) as u64 ^ 1 << 63 } else { truncate(value) as u64 }

@@ -44,12 +44,12 @@ struct Compiled {
 }
 
 impl Script {
-    /// The SHA-1 of the script's body, in lower-case hex.
+    /// Returns the SHA-1 of the script's body, in lower-case hex.
     pub fn sha(&self) -> &str {
         std::str::from_utf8(&self.0.sha).unwrap_or_default()
     }
 
-    /// The same as bytes.
+    /// Returns the same as bytes.
     pub fn digest(&self) -> [u8; 40] {
         self.0.sha
     }
@@ -59,7 +59,7 @@ impl Script {
         self.0.tag
     }
 
-    /// The body of a script with a tag; of others nothing.
+    /// Returns the body of a script with a tag; of others nothing.
     pub fn text(&self) -> &[u8] {
         &self.0.text
     }
@@ -163,7 +163,7 @@ impl Vm {
         Step::Done
     }
 
-    /// The SHA-1 of the script that runs or ran last.
+    /// Returns the SHA-1 of the script that runs or ran last.
     pub fn running(&self) -> [u8; 40] {
         self.running
     }
@@ -173,7 +173,7 @@ impl Vm {
         self.machine.count_instructions(on);
     }
 
-    /// How many instructions the script that runs or ran last has taken, if they were counted.
+    /// Returns how many instructions the script that runs or ran last has taken, if they were counted.
     pub fn instructions(&self) -> u64 {
         self.machine.instructions()
     }
@@ -183,12 +183,12 @@ impl Vm {
         self.machine.note_lines(on);
     }
 
-    /// Whether the script that runs or ran last has come to a line, if lines were noted; the first is 1.
+    /// Returns whether the script that runs or ran last has come to a line, if lines were noted; the first is 1.
     pub fn has_reached(&self, line: usize) -> bool {
         self.machine.has_reached(line)
     }
 
-    /// Whether a script is suspended.
+    /// Returns whether a script is suspended.
     pub fn is_busy(&self) -> bool {
         self.machine.is_suspended()
     }

@@ -53,7 +53,7 @@ impl Entry {
         }
     }
 
-    /// When the key expires, as Unix time in ms.
+    /// Returns when the key expires, as Unix time in ms.
     pub fn expires_at_ms(&self) -> Option<i64> {
         (self.expires_at_ms >= 0).then_some(self.expires_at_ms)
     }
@@ -62,7 +62,7 @@ impl Entry {
         self.timer
     }
 
-    /// A key is alive to the end of the millisecond it expires at.
+    /// Returns a key is alive to the end of the millisecond it expires at.
     pub fn is_expired(&self, now: Now) -> bool {
         self.expires_at_ms >= 0 && now.wall_ms() > self.expires_at_ms
     }
@@ -91,7 +91,7 @@ impl Db {
         self.volatile
     }
 
-    /// The slot of a key, expired or not. Slots stay valid until their key is removed.
+    /// Returns the slot of a key, expired or not. Slots stay valid until their key is removed.
     pub fn find(&self, key: &[u8]) -> Option<u32> {
         let last = self.found_last.get();
         if self.keys.key(last) == Some(key) {
@@ -246,7 +246,8 @@ impl Store {
     }
 }
 
-/// When (monotonic) the timer for an end at this Unix time fires. What ends is alive to the end of that millisecond.
+/// Returns when (monotonic) the timer for an end at this Unix time fires. What ends is alive to the end of that
+/// millisecond.
 pub(super) fn due_ms(end_ms: i64, now: Now) -> u64 {
     end_ms.saturating_add(1).saturating_sub(now.wall_offset_ms).max(0) as u64
 }

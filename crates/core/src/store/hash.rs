@@ -75,7 +75,7 @@ impl Hash {
         Hash::default()
     }
 
-    /// A small hash of fields with different names: in this order, or by expiry if it is extended.
+    /// Returns a small hash of fields with different names: in this order, or by expiry if it is extended.
     pub fn small(fields: &mut [Field], is_extended: bool) -> Hash {
         let mut packed = Packed::default();
         if !is_extended {
@@ -116,7 +116,7 @@ impl Hash {
         }
     }
 
-    /// The small forms: the entries and how many of them make a field.
+    /// Returns the small forms: the entries and how many of them make a field.
     fn packed(&self) -> Option<(&Packed, usize)> {
         match &self.0 {
             Form::Listpack(packed) => Some((packed, 2)),
@@ -157,7 +157,7 @@ impl Hash {
         }
     }
 
-    /// A field, even one past its expiry.
+    /// Returns a field, even one past its expiry.
     pub fn field(&self, name: &[u8]) -> Option<Field<'_>> {
         match self.packed() {
             Some((packed, stride)) => {
@@ -171,7 +171,7 @@ impl Hash {
         }
     }
 
-    /// The value of a field that is alive.
+    /// Returns the value of a field that is alive.
     pub fn get(&self, name: &[u8], now_ms: i64) -> Option<&[u8]> {
         self.field(name).filter(|field| !field.is_expired(now_ms)).map(|field| field.value)
     }
@@ -180,12 +180,12 @@ impl Hash {
         self.get(name, now_ms).is_some()
     }
 
-    /// When a field ends: `None` if there is no such field, `Some(None)` if it has no expiry.
+    /// Returns when a field ends: `None` if there is no such field, `Some(None)` if it has no expiry.
     pub fn expiry(&self, name: &[u8]) -> Option<Option<i64>> {
         self.field(name).map(|field| field.expires_at_ms)
     }
 
-    /// The earliest expiry of all fields.
+    /// Returns the earliest expiry of all fields.
     pub fn next_expiry_ms(&self) -> Option<i64> {
         match &self.0 {
             Form::Listpack(_) => None,
@@ -197,7 +197,7 @@ impl Hash {
         }
     }
 
-    /// All fields in order, those past their expiry included.
+    /// Returns all fields in order, those past their expiry included.
     pub fn iter(&self) -> impl Iterator<Item = Field<'_>> {
         let packed = self.packed().map(|(packed, stride)| {
             let mut position = 0;
@@ -222,7 +222,7 @@ impl Hash {
         }
     }
 
-    /// A field chosen by a random number, perhaps one past its expiry.
+    /// Returns a field chosen by a random number, perhaps one past its expiry.
     pub fn random(&self, draw: u64) -> Option<Field<'_>> {
         match self.table() {
             Some(table) => table.fields.entry(table.fields.random(draw)?).map(table_field),
@@ -377,13 +377,13 @@ fn some_time(expires_at_ms: i64) -> Option<i64> {
     (expires_at_ms != NEVER).then_some(expires_at_ms)
 }
 
-/// The field that starts at `position`, and where the next one does.
+/// Returns the field that starts at `position`, and where the next one does.
 fn field_at(packed: &Packed, stride: usize, position: usize) -> (Field<'_>, usize) {
     let (name, value_at) = packed.at(position);
     field_behind(packed, stride, name, value_at)
 }
 
-/// The same, given its name and where its value starts.
+/// Returns the same, given its name and where its value starts.
 fn field_behind<'a>(
     packed: &'a Packed,
     stride: usize,

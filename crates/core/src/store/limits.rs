@@ -26,7 +26,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The defaults of a release.
+    /// Returns the defaults of a release.
     pub fn for_version(version: Version) -> Limits {
         Limits {
             version,

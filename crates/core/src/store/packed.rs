@@ -39,13 +39,13 @@ impl Packed {
         self.iter().count()
     }
 
-    /// The entry at `position` and the position of the next.
+    /// Returns the entry at `position` and the position of the next.
     pub fn at(&self, position: usize) -> (&[u8], usize) {
         let span = span(&self.0, position);
         (&self.0[span.clone()], span.end)
     }
 
-    /// The position `entries` entries after `position`.
+    /// Returns the position `entries` entries after `position`.
     pub fn skip(&self, position: usize, entries: usize) -> usize {
         skip(&self.0, position, entries)
     }
@@ -59,7 +59,7 @@ impl Packed {
         })
     }
 
-    /// The first that equals `wanted` among the entries 0, `stride`, 2 × `stride`, ….
+    /// Returns the first that equals `wanted` among the entries 0, `stride`, 2 × `stride`, ….
     pub fn find(&self, wanted: &[u8], stride: usize) -> Option<Found<'_>> {
         let bytes = &*self.0;
         let mut position = 0;
@@ -108,7 +108,7 @@ impl Packed {
     }
 }
 
-/// Where the bytes of the entry at `position` stand.
+/// Returns where the bytes of the entry at `position` stand.
 fn span(bytes: &[u8], position: usize) -> Range<usize> {
     let (mut len, mut shift, mut start) = (0, 0, position);
     loop {

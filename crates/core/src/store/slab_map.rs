@@ -72,7 +72,7 @@ impl<V> SlabMap<V> {
         self.index.is_empty()
     }
 
-    /// The slot of `key`. It stays the same until the entry is removed.
+    /// Returns the slot of `key`. It stays the same until the entry is removed.
     pub fn find(&self, key: &[u8]) -> Option<u32> {
         self.index.find(hash_of(key), |&slot| self.slots[slot as usize].key() == key).copied()
     }
@@ -204,7 +204,8 @@ impl<V> SlabMap<V> {
         0
     }
 
-    /// The slot of an entry chosen by a random number: all are equally likely unless the slab is nearly all holes.
+    /// Returns the slot of an entry chosen by a random number: all are equally likely unless the slab is nearly all
+    /// holes.
     pub fn random(&self, mut draw: u64) -> Option<u32> {
         if self.is_empty() {
             return None;
@@ -230,7 +231,7 @@ impl<V> Slot<V> {
         }
     }
 
-    /// The key; that of a free slot, which the index never points to, is empty.
+    /// Returns the key; that of a free slot, which the index never points to, is empty.
     fn key(&self) -> &[u8] {
         self.used().map_or(&[], |(key, _)| key)
     }

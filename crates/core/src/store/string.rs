@@ -24,7 +24,7 @@ impl StringValue {
         }
     }
 
-    /// A string that stays a text even where it reads as an integer, such as the result of `INCRBYFLOAT`.
+    /// Returns a string that stays a text even where it reads as an integer, such as the result of `INCRBYFLOAT`.
     pub fn text(bytes: &[u8]) -> StringValue {
         if bytes.len() <= EMBSTR_MAX {
             StringValue::Embstr(bytes.into())
@@ -41,7 +41,7 @@ impl StringValue {
         }
     }
 
-    /// The bytes; `digits` is where those of an integer are written.
+    /// Returns the bytes; `digits` is where those of an integer are written.
     pub fn bytes<'a>(&'a self, digits: &'a mut itoa::Buffer) -> &'a [u8] {
         match self {
             StringValue::Int(number) => digits.format(*number).as_bytes(),
@@ -63,7 +63,7 @@ impl StringValue {
         self.len() == 0
     }
 
-    /// The integer that the string reads as, if any.
+    /// Returns the integer that the string reads as, if any.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             StringValue::Int(number) => Some(*number),
@@ -72,7 +72,8 @@ impl StringValue {
         }
     }
 
-    /// The bytes for change in place, as `APPEND`, `SETRANGE` and `SETBIT` do it. The string is `raw` from then on.
+    /// Returns the bytes for change in place, as `APPEND`, `SETRANGE` and `SETBIT` do it. The string is `raw` from then
+    /// on.
     pub fn make_raw(&mut self) -> &mut Vec<u8> {
         if !matches!(self, StringValue::Raw(_)) {
             *self = StringValue::Raw(self.to_vec());

@@ -13,7 +13,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The name that TYPE gives.
+    /// Returns the name that TYPE gives.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::String(_) => "string",
@@ -24,7 +24,7 @@ impl Value {
         }
     }
 
-    /// The name that OBJECT ENCODING gives.
+    /// Returns the name that OBJECT ENCODING gives.
     pub fn encoding(&self) -> &'static str {
         match self {
             Value::String(value) => value.encoding(),
@@ -35,7 +35,7 @@ impl Value {
         }
     }
 
-    /// An estimate, for MEMORY USAGE and INFO.
+    /// Returns an estimate, for MEMORY USAGE and INFO.
     pub fn memory_bytes(&self) -> usize {
         const ENTRY: usize = 64;
         ENTRY
@@ -50,7 +50,7 @@ impl Value {
             }
     }
 
-    /// Whether a collection has lost its last element; strings may be empty.
+    /// Returns whether a collection has lost its last element; strings may be empty.
     pub fn is_empty(&self) -> bool {
         match self {
             Value::String(_) => false,

@@ -1,13 +1,13 @@
-//! The client's side of the protocol: requests out, replies in. For tools and tests that talk to a server.
+//! The client's side of the protocol, for tools and tests that talk to a server: writes requests and reads replies.
 
 use redis_protocol::{resp2, resp3};
 
 use crate::num;
 
-/// A reply with its type, whichever protocol it came in.
+/// A typed reply, read from RESP2 or RESP3.
 pub use redis_protocol::resp3::types::OwnedFrame as Frame;
 
-/// A request as clients send it.
+/// Returns a request in wire form.
 pub fn encode(argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", argv.len()).into_bytes();
     for arg in argv {
@@ -19,8 +19,8 @@ pub fn encode(argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
     bytes
 }
 
-/// How many bytes the reply or message at the start of `buf` takes, in either protocol; `None` while it is not complete.
-/// However deep it is nested, this does not recurse.
+/// Returns the length in bytes of the reply or message at the start of `buf`, in RESP2 or RESP3, or `None` while it is
+/// incomplete. Does not recurse, however deep the reply is nested.
 pub fn value_len(buf: &[u8]) -> Option<usize> {
     let mut at = 0;
     let mut missing: u64 = 1;
@@ -50,8 +50,8 @@ pub fn value_len(buf: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// Reads the reply or message at the start of `buf`, and how many bytes it takes; `None` while it is not complete or if
-/// it is none.
+/// Reads the reply or message at the start of `buf`. Returns it with its length in bytes, or `None` if it is incomplete
+/// or invalid.
 pub fn decode(buf: &[u8]) -> Option<(Frame, usize)> {
     match resp2::decode::decode(buf) {
         Ok(found) => found.map(|(frame, len)| (frame.into_resp3(), len)),
@@ -59,7 +59,7 @@ pub fn decode(buf: &[u8]) -> Option<(Frame, usize)> {
     }
 }
 
-/// The elements of an aggregate, each with all its bytes.
+/// Returns the elements of an aggregate, each as its complete bytes.
 pub fn elements(buf: &[u8]) -> Vec<&[u8]> {
     let Some(header) = memchr::memchr(b'\n', buf) else { return Vec::new() };
     let mut rest = &buf[header + 1..];

@@ -1,4 +1,5 @@
-//! The Redis serialization protocol: requests in ([`request`]), replies out ([`reply`]).
+//! The Redis serialization protocol (RESP): parses requests ([`request`]) and writes replies ([`reply`]). [`client`] is
+//! the client's side.
 
 pub mod client;
 pub mod reply;

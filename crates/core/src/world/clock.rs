@@ -43,7 +43,7 @@ impl Clock {
         self.since = (self.elapsed_us, self.now.mono_us);
     }
 
-    /// Where this clock is to be when the driver's has come to `elapsed_us`; `None` on a manual clock.
+    /// Returns where this clock is to be when the driver's has come to `elapsed_us`; `None` on a manual clock.
     pub fn target_us(&mut self, elapsed_us: u64) -> Option<u64> {
         self.elapsed_us = elapsed_us;
         let (elapsed_then_us, then_us) = self.since;
@@ -55,7 +55,7 @@ impl Clock {
         }
     }
 
-    /// When the driver's clock brings this one to `mono_us`; `None` if it never does.
+    /// Returns when the driver's clock brings this one to `mono_us`; `None` if it never does.
     pub fn elapsed_us_at(&self, mono_us: u64) -> Option<u64> {
         let (elapsed_then_us, then_us) = self.since;
         let passed_us = mono_us.saturating_sub(then_us);

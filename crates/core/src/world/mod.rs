@@ -48,7 +48,7 @@ pub struct World {
     sessions: Vec<SessionId>,
 }
 
-/// The streams of random numbers that come of a seed: one for each node, and one for whoever interferes.
+/// Returns the streams of random numbers that come of a seed: one for each node, and one for whoever interferes.
 pub fn streams(seed: u64, nodes: usize) -> (Vec<Rng>, Rng) {
     let mut rng = Rng::new(seed);
     let of_nodes = (0..nodes).map(|_| Rng::new(rng.next_u64())).collect();
@@ -56,7 +56,7 @@ pub fn streams(seed: u64, nodes: usize) -> (Vec<Rng>, Rng) {
 }
 
 impl World {
-    /// A world that nobody watches or interferes with.
+    /// Creates a world that nobody watches or interferes with.
     pub fn new(options: WorldOptions) -> World {
         World::with_stages(options, Rc::new(NoStages))
     }
@@ -83,7 +83,7 @@ impl World {
         &self.nodes
     }
 
-    /// A node, outside of any event.
+    /// Returns a node, outside of any event.
     ///
     /// # Panics
     /// If there is no such node.
@@ -103,7 +103,7 @@ impl World {
         &mut self.clock
     }
 
-    /// How many events there were.
+    /// Returns how many events there were.
     pub fn events(&self) -> u64 {
         self.events
     }
@@ -176,12 +176,12 @@ impl World {
 
     // ---- inputs --------------------------------------------------------------------------------------------------
 
-    /// A client connects to a node from `addr`, which it reached at `laddr`.
+    /// Returns a client connects to a node from `addr`, which it reached at `laddr`.
     pub fn open(&mut self, node: usize, addr: String, laddr: String) -> ConnId {
         self.open_as(node, false, addr, laddr)
     }
 
-    /// The same; a control connection is let in, and stays, whatever becomes of the node.
+    /// Returns the same; a control connection is let in, and stays, whatever becomes of the node.
     pub fn open_as(&mut self, node: usize, is_control: bool, addr: String, laddr: String) -> ConnId {
         let session = self.begin(node).open(addr, laddr, is_control);
         self.end(node, None);
@@ -228,13 +228,13 @@ impl World {
         fired
     }
 
-    /// When the next timer may be due (monotonic, in ms), and whose it is.
+    /// Returns when the next timer may be due (monotonic, in ms), and whose it is.
     pub fn next_timer(&self) -> Option<(u64, usize)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.filter_map(|(index, node)| Some((node.next_wakeup_ms()?, index))).min()
     }
 
-    /// When the next timer is due, monotonic.
+    /// Returns when the next timer is due, monotonic.
     pub fn next_due_ms(&self) -> Option<u64> {
         let stands_still = |node: &&Node| node.paused || node.stopped;
         let nodes = self.nodes.iter().filter(|node| !stands_still(node));
@@ -327,23 +327,23 @@ impl World {
         }
     }
 
-    /// How many bytes are to be written to a connection.
+    /// Returns how many bytes are to be written to a connection.
     pub fn output_len(&self, conn: ConnId) -> usize {
         self.nodes[conn.node].sessions.get(conn.session).map_or(0, |session| session.output.ready_len())
     }
 
-    /// Whether a connection may send its next request: it neither waits nor ends.
+    /// Returns whether a connection may send its next request: it neither waits nor ends.
     pub fn is_ready(&self, conn: ConnId) -> bool {
         self.nodes[conn.node].sessions.get(conn.session).is_some_and(|session| session.is_ready())
     }
 
-    /// Whether a connection ends once its output is written.
+    /// Returns whether a connection ends once its output is written.
     pub fn is_closing(&self, conn: ConnId) -> bool {
         let session = self.nodes[conn.node].sessions.get(conn.session);
         session.is_none_or(|session| session.closing && !session.output.is_holding())
     }
 
-    /// Whether a connection ends at once, written or not.
+    /// Returns whether a connection ends at once, written or not.
     pub fn is_killed(&self, conn: ConnId) -> bool {
         self.nodes[conn.node].sessions.get(conn.session).is_none_or(|session| session.killed)
     }
@@ -357,28 +357,28 @@ impl World {
         }
     }
 
-    /// The connection to a node that CLIENT ID gives this number.
+    /// Returns the connection to a node that CLIENT ID gives this number.
     pub fn conn(&self, node: usize, number: u64) -> Option<ConnId> {
         let session = self.nodes.get(node)?.sessions.by_number(number)?;
         Some(ConnId { node, session: session.id })
     }
 
-    /// Whether a script is in the middle of its work on a node.
+    /// Returns whether a script is in the middle of its work on a node.
     pub fn is_running_script(&self, node: usize) -> bool {
         self.nodes[node].scripts.is_running()
     }
 
-    /// Whether that script has run so long that others are told so.
+    /// Returns whether that script has run so long that others are told so.
     pub fn is_busy(&self, node: usize) -> bool {
         self.nodes[node].scripts.is_busy()
     }
 
-    /// Whether a client asked for the end.
+    /// Returns whether a client asked for the end.
     pub fn shutdown_requested(&self) -> bool {
         self.nodes.iter().any(|node| node.request == Some(Request::Shutdown))
     }
 
-    /// A hash over the time and what [`Node::digest`] covers of all nodes: equal on every machine.
+    /// Returns a hash over the time and what [`Node::digest`] covers of all nodes: equal on every machine.
     pub fn digest(&self) -> String {
         let mut hasher = Sha1::new();
         hasher.update(self.clock.now().mono_us.to_le_bytes());

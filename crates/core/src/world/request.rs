@@ -44,7 +44,7 @@ impl World {
         self.carry_out(conn, argv, verdict);
     }
 
-    /// A request as stages see it.
+    /// Returns a request as stages see it.
     pub fn received<'a>(&'a self, conn: ConnId, argv: &'a [&'a [u8]]) -> Received<'a> {
         let node = &self.nodes[conn.node];
         Received {
@@ -113,7 +113,7 @@ impl World {
         node.block(conn.session, Wait::Held, argv, Vec::new(), None, TimeoutReply::Null);
     }
 
-    /// The request that a client waits with; the client waits no longer.
+    /// Returns the request that a client waits with; the client waits no longer.
     pub fn take_held(&mut self, conn: ConnId) -> Option<OwnedArgs> {
         Some(self.nodes[conn.node].unblock(conn.session)?.argv)
     }

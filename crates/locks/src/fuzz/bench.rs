@@ -63,7 +63,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// The command.
+    /// Returns the command.
     pub fn words(&self) -> Vec<&[u8]> {
         self.argv.iter().map(Vec::as_slice).collect()
     }
@@ -137,7 +137,7 @@ impl Bench {
         self.world.0.clock().now().wall_ms()
     }
 
-    /// The node that was spoken to last.
+    /// Returns the node that was spoken to last.
     pub fn view(&self) -> View<'_> {
         View::of_node(&self.world, self.node, self.world.0.clock().now())
     }

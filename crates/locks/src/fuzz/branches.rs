@@ -129,7 +129,7 @@ impl Marker<'_> {
     }
 }
 
-/// No more than [`WIDTH`] characters.
+/// Returns no more than [`WIDTH`] characters.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(WIDTH) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -150,7 +150,7 @@ impl<'a> Words<'a> {
         Words { script, at: first }
     }
 
-    /// How far to skip to be behind `end`.
+    /// Returns how far to skip to be behind `end`.
     fn behind(&self, end: &str) -> usize {
         let rest = &self.script[self.at..];
         rest.find(end).map_or(rest.len(), |at| at + end.len())

@@ -171,7 +171,7 @@ impl Real {
     }
 }
 
-/// Whether replies are the same but for the time that went by.
+/// Returns whether replies are the same but for the time that went by.
 fn is_like(ours: Reply, theirs: Reply) -> bool {
     match (ours, theirs) {
         (Reply::Int(ours), Reply::Int(theirs)) if ours > 1 => (ours - theirs).abs() <= SLACK_MS,

@@ -93,7 +93,7 @@ pub fn coverage(report: &ObjectReport) -> String {
     out
 }
 
-/// One JSON document.
+/// Returns one JSON document.
 pub fn json(reports: &[ObjectReport], source: &str) -> String {
     let objects = reports.iter().map(|report| {
         let findings = report.findings.iter().map(|finding| {

@@ -38,7 +38,7 @@ impl Step {
         COMMON.get(self.action as usize).copied()
     }
 
-    /// The index among the operations of the object.
+    /// Returns the index among the operations of the object.
     pub fn operation(self) -> Option<usize> {
         (self.action as usize).checked_sub(COMMON.len())
     }

@@ -89,7 +89,7 @@ pub fn scripts(jar: &[u8]) -> Result<Vec<JarScript>, JarError> {
 /// What every script contains.
 const CALL: &[u8] = b"redis.";
 
-/// A jar may contain the same class again for newer Java releases.
+/// Returns a jar may contain the same class again for newer Java releases.
 fn is_class(name: &str) -> bool {
     name.ends_with(".class") && !name.starts_with("META-INF/")
 }

@@ -5,7 +5,7 @@ use crate::invariant::Invariant;
 use crate::model::{Model, OWNER_IDS, Reply};
 use crate::testing::{Keys, NO_MESSAGES};
 
-/// A client acquires and extends a lock of three nodes, which are one store here.
+/// Returns a client acquires and extends a lock of three nodes, which are one store here.
 fn acquire(model: &mut dyn Model, keys: &mut Keys, keeps: bool) -> Vec<Option<Invariant>> {
     let mut found = Vec::new();
     for step in 0..6 {

@@ -53,7 +53,7 @@ impl Param {
         Param { since_7_2: true, ..self }
     }
 
-    /// Whether no pattern finds it, only its name.
+    /// Returns whether no pattern finds it, only its name.
     pub fn is_hidden_in(&self, version: Version) -> bool {
         self.hidden_since_7_2 && version >= Version::V7_2
     }
@@ -62,7 +62,7 @@ impl Param {
         !self.since_7_2 || version >= Version::V7_2
     }
 
-    /// The canonical text of a new value, or Redis's words for why it is refused.
+    /// Returns the canonical text of a new value, or Redis's words for why it is refused.
     pub fn parse(&self, value: &[u8], old: &str) -> Result<String, ConfigError> {
         let text = String::from_utf8_lossy(value).into_owned();
         match self.kind {
@@ -128,7 +128,7 @@ pub fn parse_memory(text: &str) -> Option<u64> {
 
 const CLIENT_CLASSES: [&str; 3] = ["normal", "slave", "pubsub"];
 
-/// The classes of `client-output-buffer-limit` in its canonical text: name, hard limit, soft limit, seconds.
+/// Returns the classes of `client-output-buffer-limit` in its canonical text: name, hard limit, soft limit, seconds.
 pub fn output_limits(text: &str) -> Vec<(&str, u64, u64, u64)> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let number = |word: &str| word.parse().unwrap_or(0);

@@ -24,7 +24,7 @@ unsafe fn record_of(state: *mut lua_State, level: c_int, what: &CStr) -> Option<
     }
 }
 
-/// The name by which the running function was called (`?` if unknown), and whether as a method.
+/// Returns the name by which the running function was called (`?` if unknown), and whether as a method.
 ///
 /// # Safety
 /// As for [`record_of`].
@@ -60,7 +60,7 @@ impl Stack<'_> {
     }
 }
 
-/// The bytes of a C string; none of a null pointer.
+/// Returns the bytes of a C string; none of a null pointer.
 ///
 /// # Safety
 /// `text` is null or a NUL-terminated string that outlives the result's use.

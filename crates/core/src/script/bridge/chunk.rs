@@ -96,7 +96,7 @@ pub(super) unsafe fn set_environment(state: *mut lua_State) {
     }
 }
 
-/// Whether the function on top, or one inside it, assigns to a global.
+/// Returns whether the function on top, or one inside it, assigns to a global.
 ///
 /// # Safety
 /// A Lua function is on top.

@@ -121,7 +121,7 @@ unsafe fn resume_other(state: *mut lua_State, other: *mut lua_State, arguments: 
     }
 }
 
-/// The word for a coroutine that cannot be resumed now.
+/// Returns the word for a coroutine that cannot be resumed now.
 ///
 /// # Safety
 /// Called in a frame of Lua's own that owns nothing, with room for three values; `other` is a live thread of the same state.

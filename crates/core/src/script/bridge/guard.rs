@@ -291,7 +291,7 @@ unsafe fn push_function_argument(state: *mut lua_State, optional: bool) {
     }
 }
 
-/// The plain table of globals never becomes a value that a script holds: it is shown as its proxy.
+/// Returns the plain table of globals never becomes a value that a script holds: it is shown as its proxy.
 ///
 /// # Safety
 /// Only Lua calls it, as a function of a script.

@@ -50,7 +50,7 @@ fn class_of(size: usize) -> usize {
 }
 
 impl Heap {
-    /// A heap of at most `limit` bytes. Nothing if the system has no such range of addresses to give.
+    /// Creates a heap of at most `limit` bytes. Nothing if the system has no such range of addresses to give.
     pub fn new(limit: usize) -> Option<Heap> {
         let region = Region::reserve(limit.next_multiple_of(COMMIT))?;
         Some(Heap {
@@ -61,12 +61,12 @@ impl Heap {
         })
     }
 
-    /// Whether a block came from here.
+    /// Returns whether a block came from here.
     pub fn owns(&self, block: *mut u8) -> bool {
         (block as usize).wrapping_sub(self.region.start) < self.region.len
     }
 
-    /// A block of `size` bytes, 1 to [`MAX_BLOCK`]; null if the region is used up.
+    /// Returns a block of `size` bytes, 1 to [`MAX_BLOCK`]; null if the region is used up.
     pub fn allocate(&mut self, size: usize) -> *mut u8 {
         let class = class_of(size);
         let mut page = self.partial[class];
@@ -121,7 +121,7 @@ impl Heap {
         }
     }
 
-    /// An empty page for blocks of this class, listed; null if there is none.
+    /// Returns an empty page for blocks of this class, listed; null if there is none.
     fn page_for(&mut self, class: usize) -> *mut Page {
         let page = if !self.empty.is_null() {
             let page = self.empty;
@@ -191,7 +191,7 @@ impl Heap {
 }
 
 impl Page {
-    /// Whether every block has been in use at some time.
+    /// Returns whether every block has been in use at some time.
     fn is_spent(&self) -> bool {
         self.fresh == self.end
     }
@@ -260,7 +260,7 @@ impl Drop for Region {
 
 #[cfg(not(unix))]
 impl Region {
-    /// No such range elsewhere: the general allocator serves all blocks there.
+    /// Returns no such range elsewhere: the general allocator serves all blocks there.
     fn reserve(_: usize) -> Option<Region> {
         None
     }

@@ -133,7 +133,7 @@ impl Shared {
         if guarded { self.guarded_globals.get() } else { self.plain_globals.get() }
     }
 
-    /// Whether the native stack has room for one more Lua thread.
+    /// Returns whether the native stack has room for one more Lua thread.
     pub(super) fn has_native_room(&self) -> bool {
         let here = 0u8;
         &raw const here as usize > self.native_limit.get()
@@ -347,7 +347,7 @@ impl Machine {
         unsafe { self.shared.as_ref() }.counts.get()
     }
 
-    /// How many instructions the script that runs or ran last has taken, if they were counted.
+    /// Returns how many instructions the script that runs or ran last has taken, if they were counted.
     pub fn instructions(&self) -> u64 {
         // SAFETY: `Shared` lives as long as the machine.
         unsafe { self.shared.as_ref() }.instructions.get()
@@ -362,7 +362,7 @@ impl Machine {
         self.shared().notes_lines.get()
     }
 
-    /// Whether the script that runs or ran last has come to a line, if lines were noted.
+    /// Returns whether the script that runs or ran last has come to a line, if lines were noted.
     pub fn has_reached(&self, line: usize) -> bool {
         self.shared().lines.borrow().get(line).is_some_and(|reached| *reached)
     }
@@ -422,7 +422,7 @@ impl Machine {
         self.suspended = false;
     }
 
-    /// Where the suspended script stands: source and line of the innermost Lua function.
+    /// Returns where the suspended script stands: source and line of the innermost Lua function.
     pub fn place(&self) -> Option<(Vec<u8>, i32)> {
         let state = self.shared().suspended.get();
         if !self.suspended || state.is_null() {
@@ -460,7 +460,7 @@ impl Machine {
 /// shorter by its memory limit.
 const TEXT_LIMIT: usize = 1 << 30;
 
-/// A native stack for scripts, on which nothing runs yet.
+/// Returns a native stack for scripts, on which nothing runs yet.
 fn native_stack(shared: NonNull<Shared>) -> Coroutine<(), Signal, (), DefaultStack> {
     let stack = DefaultStack::new(NATIVE_STACK).expect("memory for a script's native stack");
     let limit = stack.limit().get() + NATIVE_STACK_PER_THREAD;

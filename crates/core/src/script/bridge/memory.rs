@@ -43,7 +43,7 @@ impl Memory {
         self.ceiling.set(0);
     }
 
-    /// Whether the running script is being ended.
+    /// Returns whether the running script is being ended.
     pub fn is_ending(&self) -> bool {
         self.ceiling.get() == 0
     }
@@ -108,7 +108,7 @@ unsafe fn layout(size: usize) -> Layout {
     unsafe { Layout::from_size_align_unchecked(size, ALIGN) }
 }
 
-/// The `lua_Alloc` of every state.
+/// Returns the `lua_Alloc` of every state.
 ///
 /// # Safety
 /// `ud` points to the state's `Memory`; `block` is null or came from here with size `old`.

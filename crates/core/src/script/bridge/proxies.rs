@@ -50,7 +50,7 @@ impl Proxies {
     }
 }
 
-/// The protected table behind the value at `index`, if that is a proxy.
+/// Returns the protected table behind the value at `index`, if that is a proxy.
 ///
 /// # Safety
 /// `state` is a live state of a machine, and `index` is acceptable in its running function.
@@ -110,13 +110,13 @@ impl Stack<'_> {
         }
     }
 
-    /// How much the state holds, in bytes.
+    /// Returns how much the state holds, in bytes.
     pub fn memory_used(&self) -> usize {
         self.shared.memory.used.get()
     }
 
-    /// A value as `tostring` without metatables shows it. Objects have numbers in the place of addresses, given out in the order in
-    /// which they are first asked for, so that two runs show the same.
+    /// Returns a value as `tostring` without metatables shows it. Objects have numbers in the place of addresses, given
+    /// out in the order in which they are first asked for, so that two runs show the same.
     pub fn describe(&mut self, index: i32) -> Vec<u8> {
         match self.kind(index) {
             Kind::None | Kind::Nil => b"nil".to_vec(),

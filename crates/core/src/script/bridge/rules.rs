@@ -120,7 +120,7 @@ struct Function<'a> {
     body: String,
 }
 
-/// The functions of a source file, each with all that stands between its head and the next one's.
+/// Returns the functions of a source file, each with all that stands between its head and the next one's.
 fn functions(source: &str) -> Vec<Function<'_>> {
     let mut functions: Vec<Function> = Vec::new();
     let mut doc = String::new();
@@ -154,7 +154,7 @@ fn head(line: &str) -> Option<(&str, bool)> {
     Some((name, before.any(|word| word == "unsafe")))
 }
 
-/// The names of Lua's interface that a text uses. A few end with `_` in the binding, for reasons of its own.
+/// Returns the names of Lua's interface that a text uses. A few end with `_` in the binding, for reasons of its own.
 fn interface(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     iter::from_fn(move || {

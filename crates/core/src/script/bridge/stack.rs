@@ -39,7 +39,7 @@ pub(in crate::script) enum Kind {
 const NOT_ENOUGH_MEMORY: &[u8] = b"not enough memory";
 
 impl Kind {
-    /// The name scripts know the type by.
+    /// Returns the name scripts know the type by.
     pub fn name(self) -> &'static str {
         match self {
             Kind::None => "no value",
@@ -105,7 +105,7 @@ pub(super) unsafe fn call_function<const LIMITED: bool>(state: *mut lua_State, f
     }
 }
 
-/// The number of results, or -1 with an error value on top.
+/// Returns the number of results, or -1 with an error value on top.
 ///
 /// # Safety
 /// As for [`call_function`], with the memory limit off.
@@ -140,12 +140,12 @@ impl<'a> Stack<'a> {
         self.state
     }
 
-    /// How many values there are.
+    /// Returns how many values there are.
     pub fn len(&self) -> i32 {
         self.top
     }
 
-    /// The absolute form of `index`, or 0 when there is no such value.
+    /// Returns the absolute form of `index`, or 0 when there is no such value.
     fn absolute(&self, index: i32) -> c_int {
         if index > 0 && index <= self.top {
             index
@@ -214,7 +214,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The bytes of a string; none for anything else, numbers included.
+    /// Returns the bytes of a string; none for anything else, numbers included.
     #[inline]
     pub fn bytes(&self, index: i32) -> Option<&[u8]> {
         let index = self.absolute(index);
@@ -230,7 +230,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The bytes of a string, or of a number, which is turned into a string in place.
+    /// Returns the bytes of a string, or of a number, which is turned into a string in place.
     pub fn text(&mut self, index: i32) -> Option<&[u8]> {
         let at = self.absolute(index);
         if at == 0 {
@@ -245,7 +245,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// A number, or a string that reads as one.
+    /// Returns a number, or a string that reads as one.
     pub fn number(&self, index: i32) -> Option<f64> {
         let index = self.absolute(index);
         if index == 0 {
@@ -258,7 +258,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Whether the value is neither false nor nil.
+    /// Returns whether the value is neither false nor nil.
     pub fn truth(&self, index: i32) -> bool {
         let index = self.absolute(index);
         // SAFETY: a value is there unless the index is 0.
@@ -271,7 +271,7 @@ impl<'a> Stack<'a> {
             && unsafe { ffi::lua_touserdata(self.state, self.existing(index)) }.is_null()
     }
 
-    /// The length of a string or table, as `#` gives it.
+    /// Returns the length of a string or table, as `#` gives it.
     pub fn raw_len(&self, index: i32) -> usize {
         // SAFETY: a value is there; no metamethod is asked.
         unsafe { ffi::lua_objlen(self.state, self.existing(index)) }
@@ -371,7 +371,7 @@ impl<'a> Stack<'a> {
         self.pushed();
     }
 
-    /// The block at `index`, made by `push_block`.
+    /// Returns the block at `index`, made by `push_block`.
     pub fn block_mut(&mut self, index: i32) -> Option<&mut [u8]> {
         if self.kind(index) != Kind::Userdata {
             return None;
@@ -471,7 +471,7 @@ impl<'a> Stack<'a> {
         self.top -= 2;
     }
 
-    /// Whether a table can have the value as a key.
+    /// Returns whether a table can have the value as a key.
     pub fn is_key(&self, index: i32) -> bool {
         match self.kind(index) {
             Kind::None | Kind::Nil => false,
@@ -539,7 +539,7 @@ impl<'a> Stack<'a> {
         self.pushed();
     }
 
-    /// The address of the object at `index`.
+    /// Returns the address of the object at `index`.
     pub(super) fn address(&self, index: i32) -> *const c_void {
         // SAFETY: a value is there.
         unsafe { ffi::lua_topointer(self.state, self.existing(index)) }
@@ -635,7 +635,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The most bytes that a script may hold.
+    /// Returns the most bytes that a script may hold.
     pub fn memory_limit(&self) -> usize {
         self.shared.memory.limit
     }
@@ -651,12 +651,12 @@ impl<'a> Stack<'a> {
     }
 }
 
-/// A double as C casts it to an `int` on x86-64.
+/// Returns a double as C casts it to an `int` on x86-64.
 pub(in crate::script) fn truncate_to_i32(value: f64) -> i32 {
     if (-2147483649.0..2147483648.0).contains(&value) { value as i32 } else { i32::MIN }
 }
 
-/// A double as C casts it to a 64-bit integer on x86-64.
+/// Returns a double as C casts it to a 64-bit integer on x86-64.
 pub(in crate::script) fn truncate(value: f64) -> i64 {
     if (-9223372036854775808.0..9223372036854775808.0).contains(&value) { value as i64 } else { i64::MIN }
 }

@@ -77,7 +77,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// The byte `offset` behind the current one; the text ends with a NUL.
+    /// Returns the byte `offset` behind the current one; the text ends with a NUL.
     fn byte(&self, offset: usize) -> u8 {
         self.text.get(self.at + offset).copied().unwrap_or(0)
     }
@@ -129,7 +129,8 @@ impl Parser<'_> {
         self.error("invalid token")
     }
 
-    /// Whether what comes is a number that JSON does not have: hexadecimal, with a leading zero or plus, an infinity, not a number.
+    /// Returns whether what comes is a number that JSON does not have: hexadecimal, with a leading zero or plus, an
+    /// infinity, not a number.
     fn is_invalid_number(&self) -> bool {
         let text = &self.text[self.at..];
         if text.starts_with(b"+") {
@@ -192,7 +193,7 @@ impl Parser<'_> {
         Token { at, kind: TokenKind::String(string) }
     }
 
-    /// The code point of `\uXXXX`, or of two of them that make a surrogate pair, and how many bytes that takes.
+    /// Returns the code point of `\uXXXX`, or of two of them that make a surrogate pair, and how many bytes that takes.
     fn unicode_escape(&self) -> Option<(u32, usize)> {
         let high = self.hex4(2)?;
         if high & 0xf800 != 0xd800 {

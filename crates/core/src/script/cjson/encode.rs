@@ -4,7 +4,7 @@ use super::options::{InvalidNumbers, Options};
 use crate::num;
 use crate::script::bridge::{Kind, Raised, Stack};
 
-/// The JSON of the value on top of the stack.
+/// Returns the JSON of the value on top of the stack.
 pub(super) fn encode(lua: &mut Stack, options: &Options) -> Raised<Vec<u8>> {
     let mut json = Vec::new();
     append_value(lua, options, 0, &mut json)?;
@@ -38,7 +38,8 @@ fn refuse<T>(lua: &mut Stack, index: i32, why: &str) -> Raised<T> {
     lua.raise_text(&format!("Cannot serialise {kind}: {why}"))
 }
 
-/// The length of the table on top as an array; nothing if it has keys that no array has, or too few for its length.
+/// Returns the length of the table on top as an array; nothing if it has keys that no array has, or too few for its
+/// length.
 fn array_length(lua: &mut Stack, options: &Options) -> Raised<Option<i32>> {
     let mut max = 0i32;
     let mut items = 0i64;
@@ -68,7 +69,8 @@ fn array_length(lua: &mut Stack, options: &Options) -> Raised<Option<i32>> {
     Ok(Some(max))
 }
 
-/// A double as C casts it to an int on x86-64: what does not fit is the smallest one, which makes a table with such a key an object.
+/// Returns a double as C casts it to an int on x86-64: what does not fit is the smallest one, which makes a table with
+/// such a key an object.
 fn to_int(value: f64) -> i32 {
     if value <= i32::MAX as f64 { value as i32 } else { i32::MIN }
 }

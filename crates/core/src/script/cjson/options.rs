@@ -84,7 +84,7 @@ impl Options {
         }
     }
 
-    /// The options bound to the running function.
+    /// Returns the options bound to the running function.
     pub fn bound(lua: &mut Stack) -> Options {
         lua.push_upvalue(1);
         let options = lua.block_mut(-1).map(|bytes| Options::from_bytes(bytes)).unwrap_or_default();

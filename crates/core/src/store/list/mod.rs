@@ -37,12 +37,12 @@ struct Form {
 }
 
 impl List {
-    /// An empty list: a listpack since 7.2, a quicklist before.
+    /// Creates an empty list: a listpack since 7.2, a quicklist before.
     pub fn new(limits: &Limits) -> List {
         List::empty(limits.version < Version::V7_2)
     }
 
-    /// An empty quicklist in any release.
+    /// Returns an empty quicklist in any release.
     pub fn quicklist() -> List {
         List::empty(true)
     }
@@ -95,7 +95,7 @@ impl List {
         self.0.is_quicklist = !quicklist::is_full_at_most(limits, &self.0.nodes[0]);
     }
 
-    /// The nodes from head to tail.
+    /// Returns the nodes from head to tail.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node> {
         self.0.nodes.iter()
     }
@@ -219,18 +219,18 @@ impl List {
         }
     }
 
-    /// All elements from head to tail.
+    /// Returns all elements from head to tail.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.0.nodes.iter().flat_map(Node::iter)
     }
 
-    /// The elements from `start` on, towards the tail.
+    /// Returns the elements from `start` on, towards the tail.
     pub fn iter_from(&self, start: usize) -> impl Iterator<Item = &[u8]> {
         let (node_at, offset) = self.locate(start).unwrap_or((self.0.nodes.len(), 0));
         self.0.nodes.range(node_at..).flat_map(Node::iter).skip(offset)
     }
 
-    /// The elements from `start` on, towards the head.
+    /// Returns the elements from `start` on, towards the head.
     pub fn iter_back_from(&self, start: usize) -> impl Iterator<Item = &[u8]> {
         let (nodes, skipped) = match self.locate(start) {
             Some((node_at, offset)) => (node_at + 1, self.0.nodes[node_at].len() - 1 - offset),

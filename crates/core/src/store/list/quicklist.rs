@@ -27,7 +27,7 @@ fn node_limit(limits: &Limits) -> NodeLimit {
     }
 }
 
-/// Whether a node of that size would be too large.
+/// Returns whether a node of that size would be too large.
 pub fn exceeds(limits: &Limits, bytes: usize, count: usize) -> bool {
     match node_limit(limits) {
         NodeLimit::Bytes(limit) => bytes > limit,
@@ -35,17 +35,17 @@ pub fn exceeds(limits: &Limits, bytes: usize, count: usize) -> bool {
     }
 }
 
-/// Whether a quicklist of this one node may become a listpack again after it has shrunk.
+/// Returns whether a quicklist of this one node may become a listpack again after it has shrunk.
 pub fn is_half_full_at_most(limits: &Limits, node: &Node) -> bool {
     fills_at_most_one(2, limits, node)
 }
 
-/// Whether a quicklist of this one node may be a listpack.
+/// Returns whether a quicklist of this one node may be a listpack.
 pub fn is_full_at_most(limits: &Limits, node: &Node) -> bool {
     fills_at_most_one(1, limits, node)
 }
 
-/// Whether a node that is not plain fills at most a half, a third, … of what it may hold.
+/// Returns whether a node that is not plain fills at most a half, a third, … of what it may hold.
 fn fills_at_most_one(part: usize, limits: &Limits, node: &Node) -> bool {
     !node.is_plain
         && match node_limit(limits) {
@@ -54,7 +54,7 @@ fn fills_at_most_one(part: usize, limits: &Limits, node: &Node) -> bool {
         }
 }
 
-/// Whether an element gets a node of its own. Before 7.4 that takes 1 GiB.
+/// Returns whether an element gets a node of its own. Before 7.4 that takes 1 GiB.
 fn is_large(limits: &Limits, element: &[u8]) -> bool {
     limits.version >= Version::V7_4
         && match node_limit(limits) {
@@ -63,7 +63,7 @@ fn is_large(limits: &Limits, element: &[u8]) -> bool {
         }
 }
 
-/// Whether an element may be added to a node, if there is one.
+/// Returns whether an element may be added to a node, if there is one.
 fn has_room(limits: &Limits, node: Option<&Node>, element: &[u8]) -> bool {
     node.is_some_and(|node| {
         let bytes = node.bytes + element.len() + ENTRY_OVERHEAD;
@@ -172,7 +172,7 @@ fn merge_around(nodes: &mut Nodes, center: usize, limits: &Limits) {
     }
 }
 
-/// Whether node `at` and the next one fit into one.
+/// Returns whether node `at` and the next one fit into one.
 fn fits(nodes: &Nodes, at: usize, limits: &Limits) -> bool {
     let (Some(a), Some(b)) = (nodes.get(at), nodes.get(at + 1)) else { return false };
     !a.is_plain && !b.is_plain && !exceeds(limits, a.bytes + b.bytes - EMPTY_BYTES, a.len() + b.len())

@@ -19,7 +19,7 @@ pub fn encode(numbers: &[i64]) -> Vec<u8> {
     bytes
 }
 
-/// The integers; `None` if they are not as many as is said, or not in order.
+/// Returns the integers; `None` if they are not as many as is said, or not in order.
 pub fn decode(bytes: &[u8]) -> Option<Vec<i64>> {
     let mut reader = Reader::new(bytes);
     let width = u32::from_le_bytes(reader.array()?) as usize;

@@ -28,7 +28,7 @@ pub const HASH_LISTPACK_EX_PRE_GA: u8 = 23;
 pub const HASH_METADATA: u8 = 24;
 pub const HASH_LISTPACK_EX: u8 = 25;
 
-/// The last one that a release knows.
+/// Returns the last one that a release knows.
 pub fn newest(version: Version) -> u8 {
     match version {
         Version::V7_0 => 19,

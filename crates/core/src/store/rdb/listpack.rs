@@ -105,7 +105,7 @@ impl Back {
     }
 }
 
-/// The entries of a listpack; `None` if it is not sound.
+/// Returns the entries of a listpack; `None` if it is not sound.
 pub fn entries(bytes: &[u8]) -> Option<Vec<Cow<'_, [u8]>>> {
     let mut reader = Reader::new(bytes);
     let total = u32::from_le_bytes(reader.array()?) as usize;
@@ -130,7 +130,7 @@ pub fn entries(bytes: &[u8]) -> Option<Vec<Cow<'_, [u8]>>> {
     (reader.len() == 0 && is_counted).then_some(entries)
 }
 
-/// An entry without its length behind it.
+/// Returns an entry without its length behind it.
 fn entry<'a>(reader: &mut Reader<'a>, mark: u8) -> Option<Cow<'a, [u8]>> {
     let low = |bits: u32| (mark & ((1 << bits) - 1)) as usize;
     let number = match mark {

@@ -44,7 +44,7 @@ pub fn value(reader: &mut Reader, limits: &Limits) -> Option<Value> {
     (!value.is_empty()).then_some(value)
 }
 
-/// The entries of the run of bytes that a value or node of this kind is.
+/// Returns the entries of the run of bytes that a value or node of this kind is.
 fn entries(kind: u8, bytes: &[u8]) -> Option<Vec<Cow<'_, [u8]>>> {
     match kind {
         kinds::LIST_ZIPLIST | kinds::LIST_QUICKLIST | kinds::ZSET_ZIPLIST | kinds::HASH_ZIPLIST => {
@@ -71,7 +71,7 @@ fn list(reader: &mut Reader, limits: &Limits) -> Option<List> {
     Some(list)
 }
 
-/// A list in one node. It is a quicklist, however small.
+/// Returns a list in one node. It is a quicklist, however small.
 fn ziplist_list(reader: &mut Reader) -> Option<List> {
     let mut list = List::quicklist();
     let bytes = reader.string()?;
@@ -79,7 +79,7 @@ fn ziplist_list(reader: &mut Reader) -> Option<List> {
     Some(list)
 }
 
-/// A list with its nodes. Those of the newer kind say whether they are plain.
+/// Returns a list with its nodes. Those of the newer kind say whether they are plain.
 fn quicklist(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<List> {
     let mut list = List::quicklist();
     for _ in 0..reader.length()? {
@@ -177,7 +177,7 @@ fn small_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Hash> {
     hash_of(&fields, false, is_short, limits)
 }
 
-/// A hash whose expiries are counted from the earliest of them, or from the epoch where that is not told.
+/// Returns a hash whose expiries are counted from the earliest of them, or from the epoch where that is not told.
 fn expiring_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Hash> {
     let earliest_ms =
         if kind == kinds::HASH_METADATA { i64::from_le_bytes(reader.array()?).checked_sub(1)? } else { 0 };
@@ -205,7 +205,7 @@ fn small_expiring_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option
     hash_of(&fields, true, true, limits)
 }
 
-/// An expiry as it is stored, 0 for none; `None` if it cannot be one.
+/// Returns an expiry as it is stored, 0 for none; `None` if it cannot be one.
 fn field_expiry(expires_at_ms: i64) -> Option<Option<i64>> {
     match expires_at_ms {
         0 => Some(None),
@@ -214,12 +214,12 @@ fn field_expiry(expires_at_ms: i64) -> Option<Option<i64>> {
     }
 }
 
-/// The length of the longest field or value.
+/// Returns the length of the longest field or value.
 fn longest(fields: &[FieldParts]) -> usize {
     fields.iter().map(|(name, value, _)| name.len().max(value.len())).max().unwrap_or(0)
 }
 
-/// A hash of these fields, small unless they are too many or not all short; `None` if two have the same name.
+/// Returns a hash of these fields, small unless they are too many or not all short; `None` if two have the same name.
 fn hash_of(fields: &[FieldParts], is_extended: bool, is_short: bool, limits: &Limits) -> Option<Hash> {
     let mut fields: Vec<Field> = fields
         .iter()

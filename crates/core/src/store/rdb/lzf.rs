@@ -53,7 +53,8 @@ fn hash(input: &[u8], at: usize) -> usize {
     ((bytes >> (24 - HASH_BITS)).wrapping_sub(bytes.wrapping_mul(5)) & ((1 << HASH_BITS) - 1)) as usize
 }
 
-/// How many bytes at `at` repeat those at `seen`, if a reference can say so. The first byte of all is never referred to.
+/// Returns how many bytes at `at` repeat those at `seen`, if a reference can say so. The first byte of all is never
+/// referred to.
 fn reference_len(input: &[u8], seen: usize, at: usize) -> Option<usize> {
     if seen == 0 || at - seen > MAX_DISTANCE || input[seen..seen + 3] != input[at..at + 3] {
         return None;
@@ -131,7 +132,7 @@ impl Output {
     }
 }
 
-/// The string of `len` bytes that was compressed; `None` if there is no such.
+/// Returns the string of `len` bytes that was compressed; `None` if there is no such.
 pub fn decompress(mut input: &[u8], len: usize) -> Option<Vec<u8>> {
     if len > input.len().saturating_mul(MAX_RATIO) {
         return None;

@@ -38,7 +38,7 @@ pub enum Refusal {
     BadFormat,
 }
 
-/// The version of the RDB format that a release writes, and the latest that it reads.
+/// Returns the version of the RDB format that a release writes, and the latest that it reads.
 fn format_version(version: Version) -> u16 {
     match version {
         Version::V7_0 => 10,

@@ -32,7 +32,7 @@ impl<'a> Reader<'a> {
         self.rest.split_off_first().copied()
     }
 
-    /// A signed integer of up to eight bytes, low byte first.
+    /// Returns a signed integer of up to eight bytes, low byte first.
     pub fn integer(&mut self, width: usize) -> Option<i64> {
         let mut whole = [0; 8];
         whole[..width].copy_from_slice(self.take(width)?);
@@ -40,7 +40,7 @@ impl<'a> Reader<'a> {
         Some(i64::from_le_bytes(whole) << unused >> unused)
     }
 
-    /// A length. Where a string would be encoded, Redis takes the number of the encoding for one.
+    /// Returns a length. Where a string would be encoded, Redis takes the number of the encoding for one.
     pub fn length(&mut self) -> Option<u64> {
         let first = self.byte()?;
         match first {
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A length that bytes in memory may have.
+    /// Returns a length that bytes in memory may have.
     fn size(&mut self) -> Option<usize> {
         usize::try_from(self.length()?).ok()
     }
@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
         Some(Cow::Owned(itoa::Buffer::new().format(number).as_bytes().to_vec()))
     }
 
-    /// A double as text behind its length; three lengths stand for what has no digits. Never NaN.
+    /// Returns a double as text behind its length; three lengths stand for what has no digits. Never NaN.
     pub fn double_text(&mut self) -> Option<f64> {
         match self.byte()? {
             253 => None,
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A double of eight bytes. Never NaN.
+    /// Returns a double of eight bytes. Never NaN.
     pub fn double(&mut self) -> Option<f64> {
         Some(f64::from_le_bytes(self.array()?)).filter(|value| !value.is_nan())
     }

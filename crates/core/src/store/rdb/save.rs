@@ -84,7 +84,8 @@ fn save_sorted_set(writer: &mut Writer, sorted_set: &SortedSet, version: Version
     }
 }
 
-/// A score as a listpack holds it: whole numbers of up to 62 bits with all their digits, where a reply has an exponent.
+/// Returns a score as a listpack holds it: whole numbers of up to 62 bits with all their digits, where a reply has an
+/// exponent.
 fn score_text(score: f64, version: Version) -> String {
     const MOST: f64 = (1u64 << 62) as f64;
     if score.fract() == 0.0 && (-MOST..=MOST).contains(&score) {

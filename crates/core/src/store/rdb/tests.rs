@@ -40,7 +40,7 @@ fn sorted_set(members: &[Vec<u8>], limits: &Limits) -> SortedSet {
     set
 }
 
-/// Every third field expires.
+/// Returns every third field expires.
 fn hash(fields: &[Vec<u8>], limits: &Limits) -> Hash {
     let mut hash = Hash::new();
     for (place, field) in fields.iter().enumerate() {

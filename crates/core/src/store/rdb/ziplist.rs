@@ -13,7 +13,7 @@ const END: u8 = 0xff;
 const LONG: u8 = 0xfe;
 const UNKNOWN_COUNT: u16 = u16::MAX;
 
-/// The entries of a ziplist; `None` if it is not sound.
+/// Returns the entries of a ziplist; `None` if it is not sound.
 pub fn entries(bytes: &[u8]) -> Option<Vec<Cow<'_, [u8]>>> {
     let mut reader = Reader::new(bytes);
     let total = u32::from_le_bytes(reader.array()?) as usize;

@@ -32,7 +32,7 @@ pub enum Member<'a> {
 }
 
 impl Member<'_> {
-    /// The bytes; `digits` is where those of an integer are written.
+    /// Returns the bytes; `digits` is where those of an integer are written.
     pub fn bytes<'a>(&'a self, digits: &'a mut Buffer) -> &'a [u8] {
         match self {
             Member::Int(number) => digits.format(*number).as_bytes(),
@@ -46,7 +46,7 @@ impl Member<'_> {
 }
 
 impl Set {
-    /// An empty set for `members` members (repeated ones included), the first of which is `first`.
+    /// Returns an empty set for `members` members (repeated ones included), the first of which is `first`.
     pub fn for_members(first: &[u8], members: usize, limits: &Limits) -> Set {
         // Before 7.2 the number of members to come makes no difference.
         let members = if limits.version >= Version::V7_2 { members } else { 0 };
@@ -71,7 +71,7 @@ impl Set {
         Set(Box::new(Form::Table(SlabMap::new())))
     }
 
-    /// A listpack of different members in this order, or a table if they are too many, whatever their length.
+    /// Returns a listpack of different members in this order, or a table if they are too many, whatever their length.
     pub fn small(members: &[&[u8]], limits: &Limits) -> Set {
         let mut packed = Packed::default();
         packed.append(members);
@@ -159,7 +159,7 @@ impl Set {
         }
     }
 
-    /// The first member that is no integer makes a set of integers a listpack if that may hold it and them.
+    /// Returns the first member that is no integer makes a set of integers a listpack if that may hold it and them.
     fn add_text_to_intset(&mut self, member: &[u8], limits: &Limits) -> bool {
         let longest = self.iter().map(|number| number.to_vec().len()).max().unwrap_or(0).max(member.len());
         if limits.version >= Version::V7_2
@@ -192,7 +192,7 @@ impl Set {
         }
     }
 
-    /// All members in order.
+    /// Returns all members in order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = Member<'_>> + '_> {
         match &*self.0 {
             Form::Intset(numbers) => Box::new(numbers.iter().map(|&number| Member::Int(number))),
@@ -212,7 +212,7 @@ impl Set {
         }
     }
 
-    /// A member chosen by a random number.
+    /// Returns a member chosen by a random number.
     pub fn random(&self, draw: u64) -> Option<Member<'_>> {
         match &*self.0 {
             Form::Intset(numbers) => numbers.get(scale(draw, numbers.len())).copied().map(Member::Int),
@@ -240,7 +240,7 @@ impl Set {
         Some(member)
     }
 
-    /// The members at these places of the order of [`iter`](Self::iter).
+    /// Returns the members at these places of the order of [`iter`](Self::iter).
     pub fn members_at(&self, places: &[usize]) -> Vec<Vec<u8>> {
         let members: Vec<Member> = self.iter().collect();
         places.iter().filter_map(|&place| members.get(place)).map(Member::to_vec).collect()
@@ -272,7 +272,7 @@ impl Set {
         taken
     }
 
-    /// An empty set to which the members of an intersection with this set are added.
+    /// Returns an empty set to which the members of an intersection with this set are added.
     pub fn for_intersection(&self, limits: &Limits) -> Set {
         match &*self.0 {
             Form::Listpack(_) | Form::Table(_) if limits.version >= Version::V7_2 => Set::listpack(),

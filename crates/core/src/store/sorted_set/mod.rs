@@ -46,7 +46,7 @@ pub enum LexBound<'a> {
 }
 
 impl ScoreBound {
-    /// Whether a score lies below a range that begins here.
+    /// Returns whether a score lies below a range that begins here.
     fn is_above(self, score: f64) -> bool {
         match self {
             ScoreBound::Inclusive(bound) => score < bound,
@@ -54,7 +54,7 @@ impl ScoreBound {
         }
     }
 
-    /// Whether a range that ends here reaches a score.
+    /// Returns whether a range that ends here reaches a score.
     fn reaches(self, score: f64) -> bool {
         match self {
             ScoreBound::Inclusive(bound) => score <= bound,
@@ -84,7 +84,7 @@ impl LexBound<'_> {
 }
 
 impl SortedSet {
-    /// An empty set for `members` members (repeated ones included) of up to `longest` bytes.
+    /// Returns an empty set for `members` members (repeated ones included) of up to `longest` bytes.
     pub fn for_members(members: usize, longest: usize, limits: &Limits) -> SortedSet {
         let mut set = SortedSet(Box::new(Form::Listpack(Vec::new())));
         if limits.zset_max_listpack_entries == 0 || longest > limits.zset_max_listpack_value {
@@ -94,7 +94,7 @@ impl SortedSet {
         set
     }
 
-    /// An empty large set, as set operations begin with.
+    /// Returns an empty large set, as set operations begin with.
     pub fn skiplist() -> SortedSet {
         SortedSet(Box::new(Form::Skiplist(Large::default())))
     }
@@ -136,7 +136,7 @@ impl SortedSet {
         }
     }
 
-    /// The rank of a member, from 0 for the lowest score.
+    /// Returns the rank of a member, from 0 for the lowest score.
     pub fn rank(&self, member: &[u8]) -> Option<usize> {
         match &*self.0 {
             Form::Listpack(entries) => entries.iter().position(|(other, _)| **other == *member),
@@ -144,7 +144,7 @@ impl SortedSet {
         }
     }
 
-    /// The rank that an entry has, or would have.
+    /// Returns the rank that an entry has, or would have.
     fn place(&self, member: &[u8], score: f64) -> usize {
         self.partition_point(|other, other_score| (other_score, other) < (score, member))
     }
@@ -222,7 +222,7 @@ impl SortedSet {
         ranks.len()
     }
 
-    /// The number of entries before the first for which `is_before(member, score)` is false.
+    /// Returns the number of entries before the first for which `is_before(member, score)` is false.
     fn partition_point(&self, is_before: impl Fn(&[u8], f64) -> bool) -> usize {
         match &*self.0 {
             Form::Listpack(entries) => entries.partition_point(|(member, score)| is_before(member, *score)),
@@ -232,22 +232,22 @@ impl SortedSet {
         }
     }
 
-    /// The ranks of the entries with a score between two bounds.
+    /// Returns the ranks of the entries with a score between two bounds.
     pub fn ranks_by_score(&self, min: ScoreBound, max: ScoreBound) -> Range<usize> {
         let start = self.partition_point(|_, score| min.is_above(score));
         let end = self.partition_point(|_, score| max.reaches(score));
         start..end.max(start)
     }
 
-    /// The ranks of the members between two bounds, in a set whose scores are all equal. In any other the result is some
-    /// range, as in Redis.
+    /// Returns the ranks of the members between two bounds, in a set whose scores are all equal. In any other the
+    /// result is some range, as in Redis.
     pub fn ranks_by_lex(&self, min: LexBound<'_>, max: LexBound<'_>) -> Range<usize> {
         let start = self.partition_point(|member, _| min.is_above(member));
         let end = self.partition_point(|member, _| max.reaches(member));
         start..end.max(start)
     }
 
-    /// The members and scores from `rank` on, by rising rank.
+    /// Returns the members and scores from `rank` on, by rising rank.
     pub fn iter_from(&self, rank: usize) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
         match &*self.0 {
             Form::Listpack(entries) => Box::new(entries.iter().skip(rank).map(entry)),
@@ -255,7 +255,7 @@ impl SortedSet {
         }
     }
 
-    /// The members and scores from `rank` on, by falling rank.
+    /// Returns the members and scores from `rank` on, by falling rank.
     pub fn iter_back_from(&self, rank: usize) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
         match &*self.0 {
             Form::Listpack(entries) => {
@@ -275,7 +275,7 @@ impl SortedSet {
         self.iter_from(rank).next()
     }
 
-    /// An entry chosen by a random number.
+    /// Returns an entry chosen by a random number.
     pub fn random(&self, draw: u64) -> Option<(&[u8], f64)> {
         self.get(scale(draw, self.len()))
     }

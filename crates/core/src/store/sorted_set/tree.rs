@@ -32,7 +32,7 @@ impl Default for Tree {
     }
 }
 
-/// The priority of an item: a bijective mix of its number.
+/// Returns the priority of an item: a bijective mix of its number.
 fn priority(item: u32) -> u32 {
     let mut z = item.wrapping_add(0x9e37_79b9);
     z = (z ^ (z >> 16)).wrapping_mul(0x85eb_ca6b);
@@ -65,7 +65,7 @@ impl Tree {
         self.walk_from(removed, 0, LEFT).take(count).collect()
     }
 
-    /// The number of items before the first for which `is_before` is false; all those before it must be true.
+    /// Returns the number of items before the first for which `is_before` is false; all those before it must be true.
     pub fn partition_point(&self, is_before: impl Fn(u32) -> bool) -> usize {
         let (mut at, mut rank) = (self.root, 0);
         while at != NIL {
@@ -80,12 +80,12 @@ impl Tree {
         rank
     }
 
-    /// The items from `rank` on, forwards.
+    /// Returns the items from `rank` on, forwards.
     pub fn walk(&self, rank: usize) -> impl Iterator<Item = u32> {
         self.walk_from(self.root, rank, LEFT)
     }
 
-    /// The items from `rank` on, backwards.
+    /// Returns the items from `rank` on, backwards.
     pub fn walk_back(&self, rank: usize) -> impl Iterator<Item = u32> {
         match (self.len().checked_sub(1)).and_then(|last| last.checked_sub(rank)) {
             Some(rank) => self.walk_from(self.root, rank, RIGHT),
