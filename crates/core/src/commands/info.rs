@@ -4,7 +4,7 @@ use super::ctx::Ctx;
 use crate::error::Outcome;
 use crate::node::Node;
 use crate::node::replication::{Replication, Role};
-use crate::node::session::{Kind, Wait};
+use crate::node::session::{SubscriptionKind, Wait};
 use crate::version::Version;
 
 /// A section's name, whether it is shown without being asked for, and its lines.
@@ -151,9 +151,9 @@ fn stats(node: &Node) -> String {
         stats.expired_keys,
         stats.keyspace_hits,
         stats.keyspace_misses,
-        node.pubsub.len(Kind::Channel),
-        node.pubsub.len(Kind::Pattern),
-        node.pubsub.len(Kind::Shard),
+        node.pubsub.len(SubscriptionKind::Channel),
+        node.pubsub.len(SubscriptionKind::Pattern),
+        node.pubsub.len(SubscriptionKind::Shard),
         stats.error_replies,
         stats.output_limit_disconnections,
     )

@@ -11,7 +11,7 @@ use crate::store::{Timer, Value};
 use crate::wheel::TimerId;
 use crate::wire::Reply;
 
-type Place = (usize, Box<[u8]>);
+type DbKey = (usize, Box<[u8]>);
 
 /// Who began to wait earlier has a lower one.
 pub type Ticket = u64;
@@ -19,10 +19,10 @@ pub type Ticket = u64;
 /// Who waits for which key.
 #[derive(Default)]
 pub struct Blocking {
-    queues: BTreeMap<Place, BTreeMap<Ticket, SessionId>>,
+    queues: BTreeMap<DbKey, BTreeMap<Ticket, SessionId>>,
     last_ticket: Ticket,
     /// Keys that changed while somebody waits for them, in that order.
-    ready: VecDeque<Place>,
+    ready: VecDeque<DbKey>,
     /// Commands held back by CLIENT PAUSE, in the order they came.
     postponed: Vec<SessionId>,
     /// Clients that wait, for INFO.
@@ -33,7 +33,7 @@ pub struct Blocking {
 }
 
 /// Who watches which key.
-pub type Watchers = BTreeMap<Place, Vec<SessionId>>;
+pub type Watchers = BTreeMap<DbKey, Vec<SessionId>>;
 
 impl Blocking {
     /// Keys with waiting clients.
@@ -42,8 +42,8 @@ impl Blocking {
     }
 
     /// Returns the first client that waits for a key with a ticket after `after`, up to `last`.
-    fn next_waiting(&self, place: &Place, after: Ticket, last: Ticket) -> Option<(Ticket, SessionId)> {
-        let (&ticket, &id) = self.queues.get(place)?.range(after + 1..).next()?;
+    fn next_waiting(&self, key: &DbKey, after: Ticket, last: Ticket) -> Option<(Ticket, SessionId)> {
+        let (&ticket, &id) = self.queues.get(key)?.range(after + 1..).next()?;
         (ticket <= last).then_some((ticket, id))
     }
 
@@ -95,7 +95,7 @@ impl Node {
         timeout_reply: TimeoutReply,
     ) {
         let timer = match deadline_ms {
-            Some(deadline_ms) => self.store.timers.arm(deadline_ms, Timer::Blocked { place: id.place }),
+            Some(deadline_ms) => self.store.timers.arm(deadline_ms, Timer::Blocked { slot: id.slot }),
             None => TimerId::NONE,
         };
         let session = &mut self.sessions[id];
@@ -130,11 +130,11 @@ impl Node {
             *count -= 1;
         }
         for key in &blocked.keys {
-            let place = (blocked.db, key.clone());
-            if let Some(queue) = self.blocking.queues.get_mut(&place) {
+            let key = (blocked.db, key.clone());
+            if let Some(queue) = self.blocking.queues.get_mut(&key) {
                 queue.remove(&blocked.ticket);
                 if queue.is_empty() {
-                    self.blocking.queues.remove(&place);
+                    self.blocking.queues.remove(&key);
                 }
             }
         }
@@ -158,24 +158,24 @@ impl Node {
         if awaited.is_none_or(|count| *count == 0) {
             return;
         }
-        let place = (db, key.into());
-        if self.blocking.queues.contains_key(&place) && !self.blocking.ready.contains(&place) {
-            self.blocking.ready.push_back(place);
+        let key = (db, key.into());
+        if self.blocking.queues.contains_key(&key) && !self.blocking.ready.contains(&key) {
+            self.blocking.ready.push_back(key);
         }
     }
 
     /// Runs the requests of clients that wait for keys that changed.
     pub fn serve_ready_keys(&mut self) {
-        while let Some(place) = self.blocking.ready.pop_front() {
+        while let Some(key) = self.blocking.ready.pop_front() {
             // Who begins to wait meanwhile is not looked at.
             let last = self.blocking.last_ticket;
             let mut after = 0;
-            while let Some(kind) = self.kind_of(&place)
-                && let Some((ticket, id)) = self.blocking.next_waiting(&place, after, last)
+            while let Some(kind) = self.kind_of(&key)
+                && let Some((ticket, id)) = self.blocking.next_waiting(&key, after, last)
             {
                 let blocked = self.sessions[id].blocked.as_ref();
                 if blocked.is_some_and(|blocked| blocked.wait == kind) {
-                    self.retry_blocked(id, &place.1);
+                    self.retry_blocked(id, &key.1);
                 }
                 after = ticket;
             }
@@ -183,7 +183,7 @@ impl Node {
     }
 
     /// Returns how clients wait for what a key holds, if it holds anything that one can wait for.
-    fn kind_of(&self, (db, key): &Place) -> Option<Wait> {
+    fn kind_of(&self, (db, key): &DbKey) -> Option<Wait> {
         let db = &self.store.dbs[*db];
         let entry = db.find(key).and_then(|slot| db.entry(slot))?;
         if entry.is_expired(self.store.now) { None } else { awaited_as(&entry.value) }
@@ -203,8 +203,8 @@ impl Node {
     }
 
     /// A blocked client's time is over.
-    pub(super) fn blocked_too_long(&mut self, place: u32) {
-        let Some(id) = self.sessions.at(place).map(|session| session.id) else { return };
+    pub(super) fn block_timed_out(&mut self, slot: u32) {
+        let Some(id) = self.sessions.at(slot).map(|session| session.id) else { return };
         if let Some(blocked) = self.unblock(id) {
             let acks = self.acked_replicas(id);
             self.write_reply(id, |reply| timeout_reply(reply, blocked.timeout_reply, acks));
@@ -271,11 +271,11 @@ impl Node {
     pub fn unwatch(&mut self, id: SessionId) {
         let session = &mut self.sessions[id];
         session.watch_broken = false;
-        for place in std::mem::take(&mut session.watched) {
-            if let Some(sessions) = self.watchers.get_mut(&place) {
+        for key in std::mem::take(&mut session.watched) {
+            if let Some(sessions) = self.watchers.get_mut(&key) {
                 sessions.retain(|&watching| watching != id);
                 if sessions.is_empty() {
-                    self.watchers.remove(&place);
+                    self.watchers.remove(&key);
                 }
             }
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Node;
-use super::session::{Kind, SessionId, Wait};
+use super::session::{SessionId, SubscriptionKind, Wait};
 use crate::store::Timer;
 
 impl Node {
@@ -72,7 +72,7 @@ impl Node {
                 let timer = self.store.timers.get(waiting.timer).map(|(_, timer)| timer);
                 assert_eq!(
                     timer,
-                    Some(Timer::Blocked { place: session.id.place }),
+                    Some(Timer::Blocked { slot: session.id.slot }),
                     "client {number}: its timer"
                 );
                 timed += 1;
@@ -85,7 +85,7 @@ impl Node {
 
     /// A client and a channel know of each other.
     fn check_subscriptions(&self) {
-        for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+        for kind in [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard] {
             let mut subscriptions = 0;
             for session in self.sessions.iter() {
                 for name in session.subscriptions(kind) {
@@ -104,9 +104,10 @@ impl Node {
     fn check_watches(&self) {
         let mut watches = 0;
         for session in self.sessions.iter() {
-            for place in &session.watched {
-                let is_known = self.watchers.get(place).is_some_and(|clients| clients.contains(&session.id));
-                let key = place.1.escape_ascii();
+            for watched in &session.watched {
+                let is_known =
+                    self.watchers.get(watched).is_some_and(|clients| clients.contains(&session.id));
+                let key = watched.1.escape_ascii();
                 assert!(is_known, "client {}: watches {key}, which does not know it", session.id.number);
                 watches += 1;
             }
@@ -186,9 +187,9 @@ mod tests {
     fn a_timer_left_behind() {
         let (mut world, conn) = after(&["BLPOP l 5"]);
         let node = world.node_mut(0);
-        let place = conn.session.place;
+        let slot = conn.session.slot;
         node.unblock(conn.session);
-        node.store.timers.arm(1_000, Timer::Blocked { place });
+        node.store.timers.arm(1_000, Timer::Blocked { slot });
         node.check();
     }
 

@@ -1,7 +1,7 @@
 //! What a node holds for its clients, as bytes in one canonical order, so that two runs can be compared.
 
 use super::Node;
-use super::session::Kind;
+use super::session::SubscriptionKind;
 use crate::store::{Entry, Value};
 
 impl Node {
@@ -19,7 +19,7 @@ impl Node {
                 digest_value(&entry.value, sink);
             }
         }
-        for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+        for kind in [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard] {
             for name in self.pubsub.names(kind) {
                 bytes(sink, name);
                 self.pubsub.subscribers(kind, name).iter().for_each(|id| number(sink, id.number as i64));

@@ -250,7 +250,7 @@ impl Node {
         let Some((_, timer)) = self.store.timers.pop_due(self.store.now.mono_ms()) else { return false };
         match timer {
             Timer::Key { db, slot } => self.key_timer_fired(db as usize, slot),
-            Timer::Blocked { place } => self.blocked_too_long(place),
+            Timer::Blocked { slot } => self.block_timed_out(slot),
             Timer::Unpause => self.unpause(),
         }
         self.serve_ready_keys();

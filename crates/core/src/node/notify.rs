@@ -2,7 +2,7 @@
 
 use super::Node;
 use super::replication::Role;
-use super::session::Kind;
+use super::session::SubscriptionKind;
 use crate::store::Value;
 
 /// Classes of keyspace events, as the letters of `notify-keyspace-events`.
@@ -87,11 +87,11 @@ impl Node {
         }
         if wanted.has(Class::KEYSPACE) {
             let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();
-            self.publish(Kind::Channel, &channel, event.as_bytes());
+            self.publish(SubscriptionKind::Channel, &channel, event.as_bytes());
         }
         if wanted.has(Class::KEYEVENT) {
             let channel = format!("__keyevent@{db}__:{event}");
-            self.publish(Kind::Channel, channel.as_bytes(), key);
+            self.publish(SubscriptionKind::Channel, channel.as_bytes(), key);
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Node;
-use super::session::{Kind, SessionId};
+use super::session::{SessionId, SubscriptionKind};
 use crate::glob;
 use crate::stages::{Push, PushFate};
 use crate::wire::Reply;
@@ -17,51 +17,51 @@ pub struct PubSub {
 }
 
 impl PubSub {
-    fn table(&self, kind: Kind) -> &BTreeMap<Box<[u8]>, Vec<SessionId>> {
+    fn table(&self, kind: SubscriptionKind) -> &BTreeMap<Box<[u8]>, Vec<SessionId>> {
         match kind {
-            Kind::Channel => &self.channels,
-            Kind::Pattern => &self.patterns,
-            Kind::Shard => &self.shards,
+            SubscriptionKind::Channel => &self.channels,
+            SubscriptionKind::Pattern => &self.patterns,
+            SubscriptionKind::Shard => &self.shards,
         }
     }
 
-    fn table_mut(&mut self, kind: Kind) -> &mut BTreeMap<Box<[u8]>, Vec<SessionId>> {
+    fn table_mut(&mut self, kind: SubscriptionKind) -> &mut BTreeMap<Box<[u8]>, Vec<SessionId>> {
         match kind {
-            Kind::Channel => &mut self.channels,
-            Kind::Pattern => &mut self.patterns,
-            Kind::Shard => &mut self.shards,
+            SubscriptionKind::Channel => &mut self.channels,
+            SubscriptionKind::Pattern => &mut self.patterns,
+            SubscriptionKind::Shard => &mut self.shards,
         }
     }
 
     /// Returns how many distinct channels or patterns have subscribers.
-    pub fn len(&self, kind: Kind) -> usize {
+    pub fn len(&self, kind: SubscriptionKind) -> usize {
         self.table(kind).len()
     }
 
     /// Channels with subscribers, sorted by name.
-    pub fn names(&self, kind: Kind) -> impl Iterator<Item = &[u8]> {
+    pub fn names(&self, kind: SubscriptionKind) -> impl Iterator<Item = &[u8]> {
         self.table(kind).keys().map(|name| &**name)
     }
 
-    pub fn subscribers(&self, kind: Kind, name: &[u8]) -> &[SessionId] {
+    pub fn subscribers(&self, kind: SubscriptionKind, name: &[u8]) -> &[SessionId] {
         self.table(kind).get(name).map_or(&[], |sessions| sessions.as_slice())
     }
 }
 
-impl Kind {
+impl SubscriptionKind {
     /// Returns the words of the messages that confirm a change of subscriptions.
     fn words(self) -> (&'static [u8], &'static [u8]) {
         match self {
-            Kind::Channel => (b"subscribe", b"unsubscribe"),
-            Kind::Pattern => (b"psubscribe", b"punsubscribe"),
-            Kind::Shard => (b"ssubscribe", b"sunsubscribe"),
+            SubscriptionKind::Channel => (b"subscribe", b"unsubscribe"),
+            SubscriptionKind::Pattern => (b"psubscribe", b"punsubscribe"),
+            SubscriptionKind::Shard => (b"ssubscribe", b"sunsubscribe"),
         }
     }
 }
 
 impl Node {
     /// Adds a subscription and confirms it in `reply`.
-    pub fn subscribe(&mut self, id: SessionId, kind: Kind, name: &[u8], reply: &mut Reply) {
+    pub fn subscribe(&mut self, id: SessionId, kind: SubscriptionKind, name: &[u8], reply: &mut Reply) {
         let session = &mut self.sessions[id];
         let own = session.subscriptions_mut(kind);
         if !own.iter().any(|known| **known == *name) {
@@ -72,13 +72,13 @@ impl Node {
     }
 
     /// Ends a subscription and confirms it in `reply`, also where there was none.
-    pub fn unsubscribe(&mut self, id: SessionId, kind: Kind, name: &[u8], reply: &mut Reply) {
+    pub fn unsubscribe(&mut self, id: SessionId, kind: SubscriptionKind, name: &[u8], reply: &mut Reply) {
         self.forget_subscription(id, kind, name);
         self.confirm(id, kind, kind.words().1, Some(name), reply);
     }
 
     /// Ends all subscriptions of a kind; without any there is still one confirmation.
-    pub fn unsubscribe_all(&mut self, id: SessionId, kind: Kind, reply: &mut Reply) {
+    pub fn unsubscribe_all(&mut self, id: SessionId, kind: SubscriptionKind, reply: &mut Reply) {
         let session = &self.sessions[id];
         let names = session.subscriptions(kind).to_vec();
         if names.is_empty() {
@@ -91,7 +91,7 @@ impl Node {
 
     /// Ends all subscriptions without a word, for a client that leaves or resets.
     pub fn drop_subscriptions(&mut self, id: SessionId) {
-        for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+        for kind in [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard] {
             let session = &self.sessions[id];
             for name in session.subscriptions(kind).to_vec() {
                 self.forget_subscription(id, kind, &name);
@@ -99,7 +99,7 @@ impl Node {
         }
     }
 
-    fn forget_subscription(&mut self, id: SessionId, kind: Kind, name: &[u8]) {
+    fn forget_subscription(&mut self, id: SessionId, kind: SubscriptionKind, name: &[u8]) {
         let session = &mut self.sessions[id];
         session.subscriptions_mut(kind).retain(|known| **known != *name);
         let table = self.pubsub.table_mut(kind);
@@ -111,10 +111,17 @@ impl Node {
         }
     }
 
-    fn confirm(&self, id: SessionId, kind: Kind, word: &[u8], name: Option<&[u8]>, reply: &mut Reply) {
+    fn confirm(
+        &self,
+        id: SessionId,
+        kind: SubscriptionKind,
+        word: &[u8],
+        name: Option<&[u8]>,
+        reply: &mut Reply,
+    ) {
         let session = &self.sessions[id];
         let count = match kind {
-            Kind::Shard => session.shards.len(),
+            SubscriptionKind::Shard => session.shards.len(),
             _ => session.channels.len() + session.patterns.len(),
         };
         reply.push(3);
@@ -124,8 +131,8 @@ impl Node {
     }
 
     /// Sends a message to the subscribers of a channel and of the patterns it matches; returns how many received it.
-    pub fn publish(&mut self, kind: Kind, channel: &[u8], message: &[u8]) -> usize {
-        let word: &[u8] = if kind == Kind::Shard { b"smessage" } else { b"message" };
+    pub fn publish(&mut self, kind: SubscriptionKind, channel: &[u8], message: &[u8]) -> usize {
+        let word: &[u8] = if kind == SubscriptionKind::Shard { b"smessage" } else { b"message" };
         self.replication.note_message(kind, channel, message);
         let mut receivers: Vec<SessionId> = self.pubsub.subscribers(kind, channel).to_vec();
         for &id in &receivers {
@@ -136,7 +143,7 @@ impl Node {
                 out.bulk(message);
             });
         }
-        if kind == Kind::Shard || self.pubsub.patterns.is_empty() {
+        if kind == SubscriptionKind::Shard || self.pubsub.patterns.is_empty() {
             return receivers.len();
         }
         let matching: Vec<(Box<[u8]>, Vec<SessionId>)> = (self.pubsub.patterns.iter())

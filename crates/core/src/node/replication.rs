@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::session::{Kind, SessionId, Wait};
+use super::session::{SessionId, SubscriptionKind, Wait};
 use super::{Node, blocking};
 use crate::store::Value;
 
@@ -45,7 +45,7 @@ impl std::fmt::Display for Link {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Change {
     Key(usize, Box<[u8]>),
-    Message(Kind, Box<[u8]>, Box<[u8]>),
+    Message(SubscriptionKind, Box<[u8]>, Box<[u8]>),
 }
 
 /// The same with what it has become.
@@ -57,7 +57,7 @@ enum Effect {
         state: Option<(Value, Option<i64>)>,
     },
     Message {
-        kind: Kind,
+        kind: SubscriptionKind,
         channel: Box<[u8]>,
         message: Box<[u8]>,
     },
@@ -109,7 +109,7 @@ impl Replication {
         }
     }
 
-    pub fn note_message(&mut self, kind: Kind, channel: &[u8], message: &[u8]) {
+    pub fn note_message(&mut self, kind: SubscriptionKind, channel: &[u8], message: &[u8]) {
         if self.is_recording() {
             self.changes.push(Change::Message(kind, channel.into(), message.into()));
         }

@@ -8,10 +8,10 @@ use crate::version::Version;
 use crate::wheel::TimerId;
 use crate::wire::{Args, Protocol};
 
-/// Names a connected client of one node. A place is used again after a client left; the number never is.
+/// Names a connected client of one node. A slot is used again after a client left; the number never is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId {
-    pub(super) place: u32,
+    pub(super) slot: u32,
     /// The number that `CLIENT ID` gives.
     pub number: u64,
 }
@@ -99,7 +99,7 @@ pub struct Blocked {
     /// Database at the time of the request, and the keys waited for.
     pub db: usize,
     pub keys: Vec<Box<[u8]>>,
-    /// Its place among all that wait.
+    /// Its slot among all that wait.
     pub ticket: Ticket,
     /// Fires when the client has waited long enough.
     pub timer: TimerId,
@@ -132,7 +132,7 @@ pub enum ReplyMode {
 
 /// Which subscriptions: plain channels, patterns, shard channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SubscriptionKind {
     Channel,
     Pattern,
     Shard,
@@ -172,7 +172,7 @@ pub struct Session {
     /// The connection ends at once, whatever is still unwritten.
     pub killed: bool,
     /// A request was lost: nothing that the client sends arrives any more.
-    pub is_deaf: bool,
+    pub is_input_lost: bool,
     /// The connection outlives its node's stop.
     pub is_control: bool,
     /// A replay knows that the client does not read: the next output is too much.
@@ -189,7 +189,7 @@ impl Session {
             id,
             addr,
             laddr,
-            fd: id.place as i64 + 8,
+            fd: id.slot as i64 + 8,
             name: Vec::new(),
             lib_name: Vec::new(),
             lib_ver: Vec::new(),
@@ -212,7 +212,7 @@ impl Session {
             output: Output::new(version),
             closing: false,
             killed: false,
-            is_deaf: false,
+            is_input_lost: false,
             is_control: false,
             reads_nothing: false,
             write_offset: 0,
@@ -224,19 +224,19 @@ impl Session {
         self.output.protocol()
     }
 
-    pub fn subscriptions(&self, kind: Kind) -> &[Box<[u8]>] {
+    pub fn subscriptions(&self, kind: SubscriptionKind) -> &[Box<[u8]>] {
         match kind {
-            Kind::Channel => &self.channels,
-            Kind::Pattern => &self.patterns,
-            Kind::Shard => &self.shards,
+            SubscriptionKind::Channel => &self.channels,
+            SubscriptionKind::Pattern => &self.patterns,
+            SubscriptionKind::Shard => &self.shards,
         }
     }
 
-    pub fn subscriptions_mut(&mut self, kind: Kind) -> &mut Vec<Box<[u8]>> {
+    pub fn subscriptions_mut(&mut self, kind: SubscriptionKind) -> &mut Vec<Box<[u8]>> {
         match kind {
-            Kind::Channel => &mut self.channels,
-            Kind::Pattern => &mut self.patterns,
-            Kind::Shard => &mut self.shards,
+            SubscriptionKind::Channel => &mut self.channels,
+            SubscriptionKind::Pattern => &mut self.patterns,
+            SubscriptionKind::Shard => &mut self.shards,
         }
     }
 
@@ -258,7 +258,7 @@ impl Session {
 
 /// All sessions of a node. Indexing is for clients that the node itself knows of: they are connected.
 pub struct Sessions {
-    places: Vec<Option<Box<Session>>>,
+    slots: Vec<Option<Box<Session>>>,
     free: Vec<u32>,
     last_number: u64,
     len: usize,
@@ -269,7 +269,7 @@ pub struct Sessions {
 impl Default for Sessions {
     fn default() -> Sessions {
         Sessions {
-            places: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
             // Redis gives the first two numbers to the clients that scripts run as.
             last_number: 2,
@@ -298,46 +298,46 @@ impl std::ops::IndexMut<SessionId> for Sessions {
 impl Sessions {
     pub fn open(&mut self, version: Version, addr: String, laddr: String, now_us: u64) -> SessionId {
         self.last_number += 1;
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() as u32 - 1
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
         });
-        let id = SessionId { place, number: self.last_number };
-        self.places[place as usize] = Some(Box::new(Session::new(id, version, addr, laddr, now_us)));
+        let id = SessionId { slot, number: self.last_number };
+        self.slots[slot as usize] = Some(Box::new(Session::new(id, version, addr, laddr, now_us)));
         self.len += 1;
         id
     }
 
     pub fn remove(&mut self, id: SessionId) -> Option<Box<Session>> {
         self.get(id)?;
-        let session = self.places[id.place as usize].take();
-        self.free.push(id.place);
+        let session = self.slots[id.slot as usize].take();
+        self.free.push(id.slot);
         self.len -= 1;
         session
     }
 
     pub fn get(&self, id: SessionId) -> Option<&Session> {
-        self.places.get(id.place as usize)?.as_deref().filter(|session| session.id == id)
+        self.slots.get(id.slot as usize)?.as_deref().filter(|session| session.id == id)
     }
 
     pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
-        self.places.get_mut(id.place as usize)?.as_deref_mut().filter(|session| session.id == id)
+        self.slots.get_mut(id.slot as usize)?.as_deref_mut().filter(|session| session.id == id)
     }
 
-    /// Returns the session at a place, whoever that is.
-    pub fn at(&self, place: u32) -> Option<&Session> {
-        self.places.get(place as usize)?.as_deref()
+    /// Returns the session at a slot, whoever that is.
+    pub fn at(&self, slot: u32) -> Option<&Session> {
+        self.slots.get(slot as usize)?.as_deref()
     }
 
     pub fn by_number(&self, number: u64) -> Option<&Session> {
         self.iter().find(|session| session.id.number == number)
     }
 
-    /// Asserts that places, free places and marks agree.
+    /// Asserts that slots, free slots and marks agree.
     pub(super) fn check(&self) {
-        let live = self.places.iter().flatten();
+        let live = self.slots.iter().flatten();
         assert_eq!(live.clone().count(), self.len, "sessions");
-        assert_eq!(self.places.len() - self.len, self.free.len(), "free places");
+        assert_eq!(self.slots.len() - self.len, self.free.len(), "free slots");
         for session in live.filter(|session| session.dirty) {
             assert!(
                 self.dirty.contains(&session.id),
@@ -349,7 +349,7 @@ impl Sessions {
 
     /// Returns all sessions, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
-        let mut sessions: Vec<&Session> = self.places.iter().flatten().map(|session| &**session).collect();
+        let mut sessions: Vec<&Session> = self.slots.iter().flatten().map(|session| &**session).collect();
         sessions.sort_by_key(|session| session.id.number);
         sessions.into_iter()
     }

@@ -1,13 +1,13 @@
-//! The invariants of a store.
+//! Checks the invariants of a store.
 
 use super::db::due_ms;
 use super::{Store, Timer, Value};
 
 impl Store {
-    /// Asserts that the databases and the wheel agree.
+    /// Asserts that the databases agree with the timing wheel.
     ///
     /// # Panics
-    /// If a key cannot be found, a value is empty, a count is wrong, or a timer is missing, late or left behind.
+    /// If a key cannot be found, a value is empty, a count is wrong, or a timer is missing, late or left over.
     pub fn check(&self) {
         let mut timed = 0;
         for (index, db) in self.dbs.iter().enumerate() {
@@ -34,13 +34,13 @@ impl Store {
                         );
                         timed += 1;
                     }
-                    // Expiry was held back when the timer fired.
+                    // Active expiry was off when the timer fired.
                     (Some(_), None) => {
                         let has_ended =
                             entry.is_expired(self.now) || entry.value.has_expired_fields(self.now);
                         assert!(has_ended, "{name}: a timer is missing");
                     }
-                    (None, Some(_)) => panic!("{name}: a timer is left behind"),
+                    (None, Some(_)) => panic!("{name}: a timer is left over"),
                 }
             }
             assert_eq!(db.volatile(), volatile, "database {index}: keys with an expiry");

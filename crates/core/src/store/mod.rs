@@ -1,4 +1,4 @@
-//! What a node keeps: databases, value types and the encodings that `OBJECT ENCODING` reports.
+//! The data of a node: databases, value types, and the encodings that `OBJECT ENCODING` reports.
 
 mod check;
 pub mod db;

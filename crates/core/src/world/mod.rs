@@ -44,7 +44,7 @@ pub struct World {
     /// Requests take the long way, past pauses and stages.
     takes_detour: bool,
     /// A request was lost, and with it everything that its connection will send.
-    has_deaf_sessions: bool,
+    has_lost_inputs: bool,
     sessions: Vec<SessionId>,
 }
 
@@ -74,7 +74,7 @@ impl World {
             stages,
             interest: Interest::default(),
             takes_detour: false,
-            has_deaf_sessions: false,
+            has_lost_inputs: false,
             sessions: Vec::new(),
         }
     }
@@ -131,7 +131,7 @@ impl World {
 
     fn choose_way(&mut self) {
         let is_paused = self.nodes.iter().any(|node| node.paused);
-        self.takes_detour = self.interest.requests || is_paused || self.has_deaf_sessions;
+        self.takes_detour = self.interest.requests || is_paused || self.has_lost_inputs;
     }
 
     /// Gives the next event its number and its time.

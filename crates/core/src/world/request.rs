@@ -28,7 +28,7 @@ impl World {
 
     fn stage_request(&mut self, conn: ConnId, argv: &[&[u8]]) {
         let node = &mut self.nodes[conn.node];
-        if node.sessions.get(conn.session).is_none_or(|session| session.is_deaf) {
+        if node.sessions.get(conn.session).is_none_or(|session| session.is_input_lost) {
             return;
         }
         if node.paused {
@@ -65,9 +65,9 @@ impl World {
             Verdict::Hold => self.hold_request(conn, argv),
             Verdict::Lose => {
                 if let Some(session) = node.sessions.get_mut(conn.session) {
-                    session.is_deaf = true;
+                    session.is_input_lost = true;
                     // It stays deaf when the rule that made it so is gone.
-                    self.has_deaf_sessions = true;
+                    self.has_lost_inputs = true;
                     self.choose_way();
                 }
             }

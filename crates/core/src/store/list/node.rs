@@ -1,18 +1,18 @@
-//! One node of a list, and the size that it would have as a listpack.
+//! One node of a list, and the size that it would have as a listpack in Redis.
 
 use std::collections::VecDeque;
 
 use super::{Element, End};
 use crate::num::parse_i64;
 
-/// Header and end mark of a listpack.
+/// The bytes of an empty listpack: its header and end mark.
 pub const EMPTY_BYTES: usize = 7;
 
-/// Elements that Redis keeps in one listpack, or one large element on its own (*plain*).
+/// A node of a list: elements that Redis would keep in one listpack, or one large element (*plain*).
 #[derive(Clone)]
 pub struct Node {
     elements: VecDeque<Element>,
-    /// Size of the listpack; of a plain node, of its element.
+    /// The size of the listpack in bytes; for a plain node, that of its element.
     pub bytes: usize,
     pub is_plain: bool,
 }
@@ -67,7 +67,7 @@ impl Node {
         element
     }
 
-    /// Removes `count` elements, fewer than there are, from an end.
+    /// Removes `count` elements, fewer than the node has, from an end.
     pub fn cut(&mut self, end: End, count: usize) {
         if end == End::Head {
             self.elements.drain(..count);
@@ -77,7 +77,7 @@ impl Node {
         self.measure();
     }
 
-    /// Takes the elements from `offset` on into a node of their own.
+    /// Moves the elements from `offset` on to a new node.
     pub fn split_off(&mut self, offset: usize) -> Node {
         let mut rest = Node { elements: self.elements.split_off(offset), ..Node::default() };
         rest.measure();
@@ -96,7 +96,8 @@ impl Node {
     }
 }
 
-/// What an element takes in a listpack: integers are stored as such, and the length stands at both ends.
+/// Returns the bytes that an element takes in a listpack: integers are stored in binary, and the length is stored at
+/// both ends.
 fn entry_bytes(element: &[u8]) -> usize {
     let body = match parse_i64(element) {
         Some(0..=127) => 1,

@@ -1,4 +1,4 @@
-//! CRC-64 with the polynomial of Jones, bits reflected, beginning with 0.
+//! CRC-64 with the Jones polynomial, reflected bits and the initial value 0.
 
 const POLYNOMIAL: u64 = 0xad93_d235_94c9_35a9;
 
