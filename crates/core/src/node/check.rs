@@ -1,6 +1,6 @@
-//! The invariants of a node: what has to hold between two events.
+//! Checks the invariants of a node, which hold between two events.
 //!
-//! A broken one is a defect of this crate. Debug builds check them after every event ([`World`](crate::world::World)),
+//! A broken invariant is a defect of this crate. Debug builds check after every event ([`World`](crate::world::World)),
 //! fuzz targets after every request.
 
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ impl Node {
     /// Asserts that the parts of the node agree with one another.
     ///
     /// # Panics
-    /// If they do not; the message says which invariant is broken.
+    /// If they do not. The message says which invariant is broken.
     pub fn check(&self) {
         #[cfg(debug_assertions)]
         self.check_announced();
@@ -35,7 +35,7 @@ impl Node {
         }
     }
 
-    /// Checks after every event, on a large node less often, so that the cost of an event stays bounded.
+    /// Checks after an event. Skips most events on a large node, so that the average cost of an event stays bounded.
     #[cfg(debug_assertions)]
     pub(crate) fn check_now_and_then(&mut self) {
         const ITEMS_PER_EVENT: usize = 256;
@@ -53,7 +53,7 @@ impl Node {
         Some(self.sessions.get(id)?.blocked.as_ref()?.wait)
     }
 
-    /// Blocked clients stand in the queues of their keys and have their timers, and nobody else does.
+    /// Asserts that exactly the blocked clients are in the queues of their keys and have timers.
     fn check_blocked(&self) {
         let (mut blocked, mut queued, mut timed, mut postponed) = (0, 0, 0, 0);
         for session in self.sessions.iter() {
@@ -61,7 +61,7 @@ impl Node {
             let number = session.id.number;
             blocked += 1;
             postponed += (waiting.wait == Wait::Postponed) as usize;
-            // A request may name a key twice; its client stands in the queue once.
+            // A request may name a key twice, but the client is in the queue once.
             let keys: BTreeSet<&[u8]> = waiting.keys.iter().map(|key| &**key).collect();
             queued += keys.len();
             for key in keys {
@@ -83,7 +83,7 @@ impl Node {
         assert_eq!(timers.count(), timed, "timers of blocked clients");
     }
 
-    /// A client and a channel know of each other.
+    /// Asserts that sessions and the table of subscriptions agree.
     fn check_subscriptions(&self) {
         for kind in [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard] {
             let mut subscriptions = 0;
@@ -100,7 +100,7 @@ impl Node {
         }
     }
 
-    /// A client and a key that it watches know of each other.
+    /// Asserts that sessions and the table of watchers agree.
     fn check_watches(&self) {
         let mut watches = 0;
         for session in self.sessions.iter() {
@@ -120,14 +120,14 @@ impl Node {
 
 #[cfg(test)]
 mod tests {
-    //! Each test puts a defect in by hand.
+    //! Each test breaks one invariant on purpose.
 
     use super::*;
     use crate::node::{Config, ConnId};
     use crate::version::Version;
     use crate::world::{ClockMode, World, WorldOptions};
 
-    /// Returns a node after these requests of one client.
+    /// Returns a world whose node has executed these requests of one client, and that client's connection.
     fn after(requests: &[&str]) -> (World, ConnId) {
         let mut world = World::new(WorldOptions {
             seed: 0,

@@ -8,7 +8,8 @@ use crate::glob;
 use crate::stages::{Push, PushFate};
 use crate::wire::Reply;
 
-/// Who listens to what. Subscribers are kept in the order they subscribed, which is the order messages reach them.
+/// The subscribers of each channel. They are in the order in which they subscribed, which is also the order of
+/// delivery.
 #[derive(Default)]
 pub struct PubSub {
     channels: BTreeMap<Box<[u8]>, Vec<SessionId>>,
@@ -38,7 +39,7 @@ impl PubSub {
         self.table(kind).len()
     }
 
-    /// Channels with subscribers, sorted by name.
+    /// Returns the channels or patterns with subscribers, sorted by name.
     pub fn names(&self, kind: SubscriptionKind) -> impl Iterator<Item = &[u8]> {
         self.table(kind).keys().map(|name| &**name)
     }
@@ -49,7 +50,7 @@ impl PubSub {
 }
 
 impl SubscriptionKind {
-    /// Returns the words of the messages that confirm a change of subscriptions.
+    /// Returns the first words of the messages that confirm a subscription and its end.
     fn words(self) -> (&'static [u8], &'static [u8]) {
         match self {
             SubscriptionKind::Channel => (b"subscribe", b"unsubscribe"),
@@ -71,13 +72,13 @@ impl Node {
         self.confirm(id, kind, kind.words().0, Some(name), reply);
     }
 
-    /// Ends a subscription and confirms it in `reply`, also where there was none.
+    /// Ends a subscription and confirms it in `reply`, even if it did not exist.
     pub fn unsubscribe(&mut self, id: SessionId, kind: SubscriptionKind, name: &[u8], reply: &mut Reply) {
         self.forget_subscription(id, kind, name);
         self.confirm(id, kind, kind.words().1, Some(name), reply);
     }
 
-    /// Ends all subscriptions of a kind; without any there is still one confirmation.
+    /// Ends all subscriptions of a kind and confirms each; sends one confirmation even if there are none.
     pub fn unsubscribe_all(&mut self, id: SessionId, kind: SubscriptionKind, reply: &mut Reply) {
         let session = &self.sessions[id];
         let names = session.subscriptions(kind).to_vec();
@@ -89,7 +90,7 @@ impl Node {
         }
     }
 
-    /// Ends all subscriptions without a word, for a client that leaves or resets.
+    /// Ends all subscriptions without confirmation, for a client that disconnects or resets.
     pub fn drop_subscriptions(&mut self, id: SessionId) {
         for kind in [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard] {
             let session = &self.sessions[id];
@@ -130,7 +131,8 @@ impl Node {
         reply.int(count as i64);
     }
 
-    /// Sends a message to the subscribers of a channel and of the patterns it matches; returns how many received it.
+    /// Publishes a message to the subscribers of a channel and of the patterns that match it. Returns how many received
+    /// it.
     pub fn publish(&mut self, kind: SubscriptionKind, channel: &[u8], message: &[u8]) -> usize {
         let word: &[u8] = if kind == SubscriptionKind::Shard { b"smessage" } else { b"message" };
         self.replication.note_message(kind, channel, message);
@@ -165,7 +167,7 @@ impl Node {
         receivers.len()
     }
 
-    /// Delivers a message to one subscriber, as far as the stages let it.
+    /// Delivers a message to one subscriber, as far as the stages permit.
     fn deliver(&mut self, id: SessionId, channel: &[u8], write: impl Fn(&mut Reply)) {
         if !self.interest.pushes {
             return self.push_to(id, write);
@@ -176,7 +178,7 @@ impl Node {
         match self.stages.push(&push) {
             PushFate::Deliver(times) => (0..times).for_each(|_| self.push_to(id, &write)),
             PushFate::Hold(ticket) => {
-                // A message to oneself takes its place in the stream at once; the reply follows it.
+                // A message to the publisher itself enters the stream at once; the reply follows it.
                 let session = &mut self.sessions[id];
                 session.output.hold(ticket);
                 session.output.append(write);
@@ -185,7 +187,7 @@ impl Node {
         }
     }
 
-    /// Writes an out-of-band message to a client. The one whose command is running gets it with its reply.
+    /// Writes an out-of-band message to a client. The client whose command is running gets it after its reply.
     pub fn push_to(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let is_caller = self.executing == Some(id);
         let session = &mut self.sessions[id];

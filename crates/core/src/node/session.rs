@@ -1,4 +1,4 @@
-//! Sessions: what a node knows of each connected client.
+//! Sessions: the state that a node keeps for each connected client.
 
 use smallvec::SmallVec;
 
@@ -8,22 +8,22 @@ use crate::version::Version;
 use crate::wheel::TimerId;
 use crate::wire::{Args, Protocol};
 
-/// Names a connected client of one node. A slot is used again after a client left; the number never is.
+/// Identifies a client of one node. A slot is reused after its client has left; a number never is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId {
     pub(super) slot: u32,
-    /// The number that `CLIENT ID` gives.
+    /// The number that `CLIENT ID` returns.
     pub number: u64,
 }
 
-/// Names a connection to one of the nodes of a world.
+/// Identifies a connection to one of the nodes of a world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ConnId {
     pub node: usize,
     pub session: SessionId,
 }
 
-/// Words of a request that outlive the buffer it came in.
+/// The arguments of a request, copied so that they outlive the buffer they arrived in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedArgs {
     bytes: Box<[u8]>,
@@ -55,82 +55,82 @@ impl OwnedArgs {
             .collect()
     }
 
-    /// Bytes held.
+    /// Returns the size of the arguments in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len() + self.ends.len() * 4
     }
 }
 
-/// A transaction being put together.
+/// A transaction that is being queued.
 #[derive(Debug, Default)]
 pub struct Multi {
     pub commands: Vec<OwnedArgs>,
-    /// A command was refused while queueing: EXEC will abort.
+    /// Whether a command was refused while queueing: EXEC will abort.
     pub refused: bool,
 }
 
-/// What a waiting client waits for.
+/// What a blocked client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     List,
     SortedSet,
-    /// The number of replicas that WAIT asked for is not reached.
+    /// WAIT: until this many replicas have the client's writes.
     Replicas(u64),
-    /// WAITAOF, likewise.
+    /// WAITAOF: until this many replicas have acknowledged the client's writes.
     AppendOnlyFile(u64),
     /// DEBUG SLEEP.
     Sleep,
-    /// CLIENT PAUSE holds the request back.
+    /// The end of CLIENT PAUSE, which postpones the request.
     Postponed,
-    /// A gate, a delay or a paused node holds the request.
+    /// A gate, the end of a delay or the end of a node's pause, which holds the request.
     Held,
-    /// A control connection waits for a gate.
+    /// A gate that a control connection waits for.
     Gate,
-    /// Its own script is still running.
+    /// The end of the client's own running script.
     Script,
 }
 
-/// A request that was begun and whose reply comes later.
+/// A request that has begun and whose reply comes later.
 #[derive(Debug)]
 pub struct Blocked {
     pub wait: Wait,
-    /// The request, to be run again when it may succeed.
+    /// The request, which runs again when it may succeed.
     pub argv: OwnedArgs,
-    /// Database at the time of the request, and the keys waited for.
+    /// The selected database at the time of the request, and the keys that the client waits for.
     pub db: usize,
     pub keys: Vec<Box<[u8]>>,
-    /// Its slot among all that wait.
+    /// The client's position in the order of all blocked clients.
     pub ticket: Ticket,
-    /// Fires when the client has waited long enough.
+    /// Fires when the client's timeout has passed.
     pub timer: TimerId,
     pub timeout_reply: TimeoutReply,
 }
 
-/// The reply when nothing came in time.
+/// The reply if the timeout passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutReply {
     Ok,
     Null,
     NullArray,
-    /// WAIT: the number of replicas that made it.
+    /// WAIT: the number of replicas that have the writes.
     Acks,
-    /// WAITAOF: that number for this server and for replicas.
+    /// WAITAOF: that number for this server, and for its replicas.
     LocalAndAcks,
 }
 
-/// How much of the replies a client wants, by CLIENT REPLY.
+/// Which replies a client wants (CLIENT REPLY).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplyMode {
     #[default]
     On,
     Off,
-    /// Nothing for the next command.
+    /// The next command gets no reply.
     SkipNext,
-    /// Nothing for this command.
+    /// The current command gets no reply.
     Skip,
 }
 
-/// Which subscriptions: plain channels, patterns, shard channels.
+/// A kind of subscription: to channels, patterns or shard channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubscriptionKind {
     Channel,
@@ -153,9 +153,9 @@ pub struct Session {
     pub active_us: u64,
     pub last_command: &'static str,
     pub multi: Option<Multi>,
-    /// Watched keys with their database.
+    /// The watched keys, each with its database.
     pub watched: Vec<(usize, Box<[u8]>)>,
-    /// A watched key changed: EXEC will do nothing.
+    /// Whether a watched key has changed: EXEC will execute nothing.
     pub watch_broken: bool,
     pub channels: Vec<Box<[u8]>>,
     pub patterns: Vec<Box<[u8]>>,
@@ -165,21 +165,22 @@ pub struct Session {
     pub no_evict: bool,
     pub no_touch: bool,
     pub blocked: Option<Blocked>,
-    /// The bytes on their way to the client.
+    /// The output that is on its way to the client.
     pub output: Output,
-    /// No more requests are taken; the connection ends when `output` is written.
+    /// Whether the session is closing: it takes no more requests, and the connection ends once `output` has been
+    /// written.
     pub closing: bool,
-    /// The connection ends at once, whatever is still unwritten.
+    /// Whether the connection is closed at once, without writing the rest of its output.
     pub killed: bool,
-    /// A request was lost: nothing that the client sends arrives any more.
+    /// Whether a test has lost a request: nothing that the client sends after it arrives, as on a dead TCP connection.
     pub is_input_lost: bool,
-    /// The connection outlives its node's stop.
+    /// Whether this is a control connection, which survives when its node stops.
     pub is_control: bool,
-    /// A replay knows that the client does not read: the next output is too much.
+    /// Whether a replay knows that the client is a slow reader: the next output exceeds its limit.
     pub reads_nothing: bool,
-    /// The master's offset behind the last write of this client.
+    /// The master's replication offset after this client's last write.
     pub write_offset: u64,
-    /// Listed among the sessions with output.
+    /// Whether the session is in the list of sessions with output.
     pub(super) dirty: bool,
 }
 
@@ -240,29 +241,29 @@ impl Session {
         }
     }
 
-    /// In subscribed mode a RESP2 client may send few commands only.
+    /// Returns whether the client is in subscribed mode, in which a RESP2 client may send only a few commands.
     pub fn is_subscriber(&self) -> bool {
         !self.channels.is_empty() || !self.patterns.is_empty() || !self.shards.is_empty()
     }
 
-    /// Returns whether the reply of the present command is to be dropped.
+    /// Returns whether the reply to the current command is dropped.
     pub fn wants_no_reply(&self) -> bool {
         matches!(self.reply_mode, ReplyMode::Off | ReplyMode::Skip)
     }
 
-    /// Returns whether the next request may run now.
+    /// Returns whether the client may run its next request now.
     pub fn is_ready(&self) -> bool {
         self.blocked.is_none() && !self.closing
     }
 }
 
-/// All sessions of a node. Indexing is for clients that the node itself knows of: they are connected.
+/// All sessions of a node. Indexing is for ids that the node itself stores, whose clients are always connected.
 pub struct Sessions {
     slots: Vec<Option<Box<Session>>>,
     free: Vec<u32>,
     last_number: u64,
     len: usize,
-    /// Sessions with output that the driver has not taken yet, in the order they got it.
+    /// Sessions with output that the driver has not taken yet, in the order in which they were marked.
     dirty: Vec<SessionId>,
 }
 
@@ -271,7 +272,7 @@ impl Default for Sessions {
         Sessions {
             slots: Vec::new(),
             free: Vec::new(),
-            // Redis gives the first two numbers to the clients that scripts run as.
+            // Redis gives the first two numbers to the clients that execute scripts.
             last_number: 2,
             len: 0,
             dirty: Vec::new(),
@@ -283,15 +284,15 @@ impl std::ops::Index<SessionId> for Sessions {
     type Output = Session;
 
     /// # Panics
-    /// If the client is gone, which breaks an invariant of the node.
+    /// If the client has disconnected, which breaks an invariant of the node.
     fn index(&self, id: SessionId) -> &Session {
-        self.get(id).expect("a client that the node knows of is connected")
+        self.get(id).expect("a client whose id the node stores is connected")
     }
 }
 
 impl std::ops::IndexMut<SessionId> for Sessions {
     fn index_mut(&mut self, id: SessionId) -> &mut Session {
-        self.get_mut(id).expect("a client that the node knows of is connected")
+        self.get_mut(id).expect("a client whose id the node stores is connected")
     }
 }
 
@@ -324,7 +325,7 @@ impl Sessions {
         self.slots.get_mut(id.slot as usize)?.as_deref_mut().filter(|session| session.id == id)
     }
 
-    /// Returns the session at a slot, whoever that is.
+    /// Returns the session in a slot.
     pub fn at(&self, slot: u32) -> Option<&Session> {
         self.slots.get(slot as usize)?.as_deref()
     }
@@ -333,7 +334,7 @@ impl Sessions {
         self.iter().find(|session| session.id.number == number)
     }
 
-    /// Asserts that slots, free slots and marks agree.
+    /// Asserts that the slots, the free list and the list of sessions with output agree.
     pub(super) fn check(&self) {
         let live = self.slots.iter().flatten();
         assert_eq!(live.clone().count(), self.len, "sessions");
@@ -362,7 +363,7 @@ impl Sessions {
         self.len == 0
     }
 
-    /// Notes that a session has something for the driver: output, or a change of what it may do.
+    /// Notes that the driver has to look at a session: it has output, or it may send again.
     pub fn mark_dirty(&mut self, id: SessionId) {
         if let Some(session) = self.get_mut(id)
             && !session.dirty
@@ -372,12 +373,12 @@ impl Sessions {
         }
     }
 
-    /// The next client gets this number.
+    /// Sets the number of the next client.
     pub fn number_next(&mut self, number: u64) {
         self.last_number = number.saturating_sub(1);
     }
 
-    /// Sessions whose output is not all in the trace, by number.
+    /// Returns the sessions with output that the trace does not contain yet, sorted by number.
     pub fn with_new_output(&mut self) -> SmallVec<[SessionId; 4]> {
         let mut found = SmallVec::new();
         for index in 0..self.dirty.len() {
@@ -391,7 +392,7 @@ impl Sessions {
         found
     }
 
-    /// The sessions marked since the last call.
+    /// Moves the sessions that were marked since the last call into `into`.
     pub fn take_dirty(&mut self, into: &mut Vec<SessionId>) {
         into.clear();
         std::mem::swap(&mut self.dirty, into);
