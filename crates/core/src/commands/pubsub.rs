@@ -189,7 +189,7 @@ fn sunsubscribe(ctx: &mut Ctx) -> Outcome {
     unsubscribe_from(ctx, SubscriptionKind::Shard)
 }
 
-/// One confirmation per name, all in the reply.
+/// Writes one confirmation per name, all in the same reply.
 fn subscribe_to(ctx: &mut Ctx, kind: SubscriptionKind) -> Outcome {
     for name in &ctx.argv[1..] {
         ctx.node.subscribe(ctx.id, kind, name, ctx.reply);
