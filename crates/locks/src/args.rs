@@ -1,6 +1,6 @@
 //! The arguments of a request.
 
-/// The arguments of a request in one buffer.
+/// The arguments of a request, stored in one buffer.
 #[derive(Default)]
 pub struct Args {
     bytes: Vec<u8>,
@@ -24,7 +24,7 @@ impl Args {
         self.ends.push(self.bytes.len());
     }
 
-    /// Appends 32 hex digits to the last argument.
+    /// Appends `n` as 32 hex digits to the last argument.
     pub fn extend_hex(&mut self, n: u64) {
         self.bytes.extend_from_slice(b"0000000000000000");
         for shift in (0..16).rev() {

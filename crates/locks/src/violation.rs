@@ -1,4 +1,4 @@
-//! Violations of invariants, and which of them are looked for.
+//! Violations of invariants, and the selection of those to look for.
 
 use super::invariant::{Invariant, Rules};
 
@@ -6,12 +6,12 @@ use super::invariant::{Invariant, Rules};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub invariant: Invariant,
-    /// The operation at which it showed.
+    /// The operation that violated it.
     pub operation: &'static str,
     pub text: String,
 }
 
-/// The verdict on one request: the first violation that is looked for.
+/// The verdict on one request: the first selected violation.
 pub struct Verdict<'a> {
     pub rules: Rules,
     pub operation: &'static str,
@@ -19,14 +19,14 @@ pub struct Verdict<'a> {
     pub found: Option<Violation>,
 }
 
-/// Which violations are looked for: an invariant, at one operation or anywhere.
+/// Selects violations: of an invariant, at one operation or at any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// What is looked for; empty: everything.
+    /// The violations to look for; empty means all.
     pub only: Vec<(Invariant, Option<String>)>,
-    /// What is known already and no longer looked for.
+    /// Known violations, which are ignored.
     pub except: Vec<(Invariant, &'static str)>,
-    /// Look for nothing.
+    /// Whether to look for nothing.
     none: bool,
 }
 
@@ -35,7 +35,7 @@ impl Wanted {
         Wanted { none: true, ..Wanted::default() }
     }
 
-    /// Looks for these only; for everything, if the list is empty.
+    /// Selects these violations, or all if the list is empty.
     pub fn these(only: Vec<(Invariant, Option<String>)>) -> Wanted {
         Wanted { only, ..Wanted::default() }
     }
@@ -71,7 +71,7 @@ impl<'a> Verdict<'a> {
         self.rules == Rules::Strict
     }
 
-    /// Notes a violation unless `holds`.
+    /// Records a violation unless `holds`.
     pub fn expect(&mut self, invariant: Invariant, holds: bool, text: impl FnOnce() -> String) {
         if !holds && self.found.is_none() && self.wanted.contains(invariant, self.operation) {
             self.found = Some(Violation { invariant, operation: self.operation, text: text() });

@@ -1,7 +1,7 @@
 //! Reads the Lua scripts out of a jar.
 //!
-//! A Java compiler folds the literals that make up a script into one string constant, and loads it where the script is
-//! used: the whole text of a script is in its class file, and the method around it tells its name.
+//! A Java compiler joins the literals of a script into one string constant, and loads it where the script is used. So
+//! the class file contains the whole text of a script, and the method that loads it gives the script its name.
 
 use std::fmt;
 use std::io::{Cursor, Read};
@@ -10,28 +10,29 @@ use noak::reader::Class;
 use noak::reader::attributes::{Code, RawInstruction};
 use noak::reader::cpool::Item;
 
-/// A Lua script and where its text is.
+/// A Lua script and its location in the jar.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JarScript {
     /// The class without its package: `RedissonReadLock`, `renewal.LockTask`.
     pub class: String,
     pub method: String,
-    /// Counts the scripts of one method, from 0.
+    /// The index among the scripts of the method, from 0.
     pub index: usize,
     pub text: String,
-    /// The fields and methods that the method around it uses: what its arguments are made of.
+    /// The fields and methods that the surrounding method uses, from which it builds the arguments.
     pub uses: Vec<String>,
 }
 
 impl JarScript {
-    /// Returns `Class.method`, with the number of the script where a method has several: `RedissonFairLock.tryLockInnerAsync#1`.
+    /// Returns `Class.method`, followed by the script's index if the method has several:
+    /// `RedissonFairLock.tryLockInnerAsync#1`.
     pub fn name(&self) -> String {
         let JarScript { class, method, index, .. } = self;
         if *index == 0 { format!("{class}.{method}") } else { format!("{class}.{method}#{index}") }
     }
 }
 
-/// Why a jar cannot be read.
+/// The reason why a jar cannot be read.
 #[derive(Debug)]
 pub enum JarError {
     NotAJar(zip::result::ZipError),
@@ -59,7 +60,7 @@ impl fmt::Display for JarError {
 
 impl std::error::Error for JarError {}
 
-/// Returns all scripts of a jar, in the order of their classes' names and then of their texts.
+/// Returns all scripts of a jar, sorted by class name and then by text.
 ///
 /// # Errors
 /// Fails if the bytes are not a jar, or if any class in it cannot be read.
@@ -86,10 +87,11 @@ pub fn scripts(jar: &[u8]) -> Result<Vec<JarScript>, JarError> {
     Ok(scripts)
 }
 
-/// What every script contains.
+/// A string that every script contains.
 const CALL: &[u8] = b"redis.";
 
-/// Returns a jar may contain the same class again for newer Java releases.
+/// Returns whether a file is a class to read. A jar may contain further versions of a class for newer Java releases;
+/// those are skipped.
 fn is_class(name: &str) -> bool {
     name.ends_with(".class") && !name.starts_with("META-INF/")
 }

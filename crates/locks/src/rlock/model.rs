@@ -1,4 +1,4 @@
-//! The model of RLock and its kin.
+//! The model of RLock and its variants.
 
 use super::names::{TOKEN, names, token};
 use super::roles;
@@ -6,7 +6,7 @@ use crate::invariant::Invariant::*;
 use crate::model::*;
 use crate::view::{FOREVER, MISSING, View};
 
-/// Which of the locks that share this model.
+/// The locks that share this model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     RLock,
@@ -60,11 +60,11 @@ struct State {
     token: i64,
 }
 
-/// What an owner was granted.
+/// The lease that an owner was granted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Claim {
     until_ms: i64,
-    /// The lease of its last acquire, which unlock and renewal ask for again.
+    /// The lease in its last acquire, which unlock and renewal request again.
     lease_ms: i64,
 }
 
@@ -74,7 +74,7 @@ pub struct RLock {
     token: String,
     before: State,
     claims: [Claim; OWNERS],
-    /// The highest token that was given out.
+    /// The highest fencing token that was granted.
     highest: i64,
 }
 
@@ -265,7 +265,7 @@ impl Model for RLock {
             _ if claim.lease_ms > 0 => claim.lease_ms,
             _ => WATCHDOG_MS,
         };
-        // A watchdog runs while its client believes that it holds the lock, and beyond a lost lease.
+        // A watchdog runs as long as its client believes that it holds the lock, even after the lease was lost.
         call.operation != RENEW || claim.until_ms > 0
     }
 

@@ -1,9 +1,9 @@
-//! The keys of an RLock and its kin.
+//! The keys of RLock and its variants.
 
 use crate::binding::{Arguments, LEASE_MS, Parameter};
 use crate::model::Names;
 
-/// A fenced lock's counter.
+/// The counter of a fenced lock.
 pub const TOKEN: Parameter = Parameter::data_key("token");
 
 pub const ARGUMENTS: Arguments =
