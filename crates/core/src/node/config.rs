@@ -1,6 +1,6 @@
 //! The configuration: the parameters that CONFIG GET shows and CONFIG SET changes.
 //!
-//! Every parameter of Redis is a row of [`params`], with its type and default, so that clients and tools find what they
+//! Every parameter of Redis is a row of `params`, with its type and default, so that clients and tools find what they
 //! expect. Parameters that change the behaviour of Redlatch are also fields here, kept in step with their rows.
 
 mod params;

@@ -2,8 +2,8 @@
 //!
 //! Clients see how Redis divides a list into nodes through `OBJECT ENCODING`: since 7.2 a list is a `listpack` until it
 //! outgrows one node, and becomes one again once it has shrunk to half a node, provided that it is in one node by then.
-//! That depends on how nodes split and merge, so [`quicklist`] follows Redis's rules, using the sizes that the elements
-//! would have in Redis ([`node`]).
+//! That depends on how nodes split and merge, so `quicklist` follows Redis's rules, using the sizes that the elements
+//! would have in Redis (`node`).
 
 mod node;
 mod quicklist;

@@ -3,10 +3,10 @@
 //! A payload is the object as in an RDB file (a byte for type and encoding, then the content), the version of the RDB
 //! format in two bytes, and a CRC-64 of all this:
 //!
-//! - [`writer`] and [`reader`] handle lengths and strings, which may be integers or compressed ([`lzf`]);
-//! - [`listpack`] and [`intset`] are the byte formats of small values, [`ziplist`] and [`zipmap`] those of earlier
+//! - `writer` and `reader` handle lengths and strings, which may be integers or compressed (`lzf`);
+//! - `listpack` and `intset` are the byte formats of small values, `ziplist` and `zipmap` those of earlier
 //!   releases;
-//! - [`save`] and [`load`] handle the value types.
+//! - `save` and `load` handle the value types.
 //!
 //! The reader does not trust its input: it checks every format entry by entry, and allocates nothing for a length that
 //! the payload cannot contain.

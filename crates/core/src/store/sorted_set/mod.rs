@@ -1,6 +1,6 @@
 //! Sorted sets: members ordered by score, and by their bytes where scores are equal.
 //!
-//! A small set is a sorted vector. A large one is a map from members to scores, and a [`tree`] with the map's slots in
+//! A small set is a sorted vector. A large one is a map from members to scores, and a `tree` with the map's slots in
 //! order. Both answer the two questions from which everything else follows: how many members sort before a bound, and
 //! which members have these ranks. Scores are never NaN.
 
