@@ -19,6 +19,10 @@ pub struct Request {
 
 impl Request {
     /// Parses the arguments after the key. Returns `None` if there are none, which asks for a single element.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an argument is invalid, or the count is out of range.
     pub fn parse(ctx: &Ctx, with_values: &str) -> Result<Option<Request>, Error> {
         let Some(count) = ctx.argv.get(2) else { return Ok(None) };
         let count = num::parse_i64(count).ok_or(error::NOT_AN_INTEGER)?;

@@ -21,6 +21,10 @@ pub struct ScanOptions<'a> {
 
 impl<'a> ScanOptions<'a> {
     /// Parses the cursor in argument `cursor` and the options after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cursor or an option is invalid.
     pub fn parse(ctx: &Ctx<'a>, cursor: usize) -> Result<ScanOptions<'a>, Error> {
         let mut words = ctx.words(cursor + 1);
         let mut options = ScanOptions {

@@ -57,13 +57,21 @@ impl Blocking {
     pub(super) fn check(&self, sessions: &Sessions, blocked: usize, queued: usize, postponed: usize) {
         let waits =
             |wait| sessions.iter().filter(move |s| s.blocked.as_ref().is_some_and(|b| b.wait == wait));
-        assert_eq!(self.len, blocked, "blocked clients");
-        assert_eq!(self.for_lists, waits(Wait::List).count(), "clients that wait for lists");
-        assert_eq!(self.for_sorted_sets, waits(Wait::SortedSet).count(), "clients that wait for sorted sets");
-        assert_eq!(self.postponed.len(), postponed, "postponed clients");
-        assert!(self.queues.values().all(|queue| !queue.is_empty()), "a key without its clients");
-        assert_eq!(self.queues.values().map(BTreeMap::len).sum::<usize>(), queued, "clients in queues");
-        assert!(self.ready.is_empty(), "keys that are ready and were not looked at");
+        assert_eq!(self.len, blocked, "wrong number of blocked clients");
+        assert_eq!(self.for_lists, waits(Wait::List).count(), "wrong number of clients that wait for lists");
+        assert_eq!(
+            self.for_sorted_sets,
+            waits(Wait::SortedSet).count(),
+            "wrong number of clients that wait for sorted sets"
+        );
+        assert_eq!(self.postponed.len(), postponed, "wrong number of postponed clients");
+        assert!(self.queues.values().all(|queue| !queue.is_empty()), "a key has an empty queue");
+        assert_eq!(
+            self.queues.values().map(BTreeMap::len).sum::<usize>(),
+            queued,
+            "wrong number of clients in queues"
+        );
+        assert!(self.ready.is_empty(), "keys are ready, but their clients were not served");
     }
 
     /// Returns the counter of clients that wait this way, if there is one.

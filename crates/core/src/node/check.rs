@@ -25,13 +25,22 @@ impl Node {
         self.check_watches();
         for session in self.sessions.iter() {
             let listed = self.monitors.contains(&session.id);
-            assert_eq!(session.monitor, listed, "client {}: MONITOR", session.id.number);
+            assert_eq!(
+                session.monitor, listed,
+                "client {}: the list of MONITOR clients is wrong",
+                session.id.number
+            );
         }
         let unpause = self.store.timers.iter().any(|(_, timer)| timer == Timer::Unpause);
-        assert!(self.pause.is_none() || unpause, "a pause without an end");
+        assert!(self.pause.is_none() || unpause, "the pause has no timer that ends it");
         for &id in &self.inbox {
             let wait = self.wait_of(id);
-            assert_eq!(wait, Some(Wait::Held), "client {}: in the inbox of a paused node", id.number);
+            assert_eq!(
+                wait,
+                Some(Wait::Held),
+                "client {}: in the inbox, but its request is not held",
+                id.number
+            );
         }
     }
 
@@ -80,7 +89,7 @@ impl Node {
         }
         self.blocking.check(&self.sessions, blocked, queued, postponed);
         let timers = self.store.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Blocked { .. }));
-        assert_eq!(timers.count(), timed, "timers of blocked clients");
+        assert_eq!(timers.count(), timed, "wrong number of timers of blocked clients");
     }
 
     /// Asserts that sessions and the table of subscriptions agree.
@@ -91,12 +100,16 @@ impl Node {
                 for name in session.subscriptions(kind) {
                     let is_known = self.pubsub.subscribers(kind, name).contains(&session.id);
                     let name = name.escape_ascii();
-                    assert!(is_known, "client {}: {kind:?} {name} does not know it", session.id.number);
+                    assert!(
+                        is_known,
+                        "client {}: not among the subscribers of {kind:?} {name}",
+                        session.id.number
+                    );
                     subscriptions += 1;
                 }
             }
             let subscribers = self.pubsub.names(kind).map(|name| self.pubsub.subscribers(kind, name).len());
-            assert_eq!(subscribers.sum::<usize>(), subscriptions, "subscribers of {kind:?}");
+            assert_eq!(subscribers.sum::<usize>(), subscriptions, "wrong number of subscribers of {kind:?}");
         }
     }
 
@@ -108,13 +121,13 @@ impl Node {
                 let is_known =
                     self.watchers.get(watched).is_some_and(|clients| clients.contains(&session.id));
                 let key = watched.1.escape_ascii();
-                assert!(is_known, "client {}: watches {key}, which does not know it", session.id.number);
+                assert!(is_known, "client {}: not among the watchers of {key}", session.id.number);
                 watches += 1;
             }
         }
         let watchers = self.watchers.values();
-        assert!(watchers.clone().all(|clients| !clients.is_empty()), "a key without its watchers");
-        assert_eq!(watchers.map(Vec::len).sum::<usize>(), watches, "clients that watch keys");
+        assert!(watchers.clone().all(|clients| !clients.is_empty()), "a key has an empty list of watchers");
+        assert_eq!(watchers.map(Vec::len).sum::<usize>(), watches, "wrong number of watchers");
     }
 }
 
@@ -145,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "h: when the timer fires")]
+    #[should_panic(expected = "h: the timer has a wrong deadline")]
     fn a_field_expiry_without_its_timer() {
         let (mut world, _) = after(&["HSET h a 1 b 2", "HPEXPIRE h 5000 FIELDS 1 a"]);
         let node = world.node_mut(0);
@@ -170,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "l: an empty value stays behind")]
+    #[should_panic(expected = "l: an empty value was not deleted")]
     fn an_empty_value() {
         let (mut world, _) = after(&["RPUSH l a"]);
         let node = world.node_mut(0);
@@ -183,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "timers of blocked clients")]
+    #[should_panic(expected = "wrong number of timers of blocked clients")]
     fn a_timer_left_behind() {
         let (mut world, conn) = after(&["BLPOP l 5"]);
         let node = world.node_mut(0);
@@ -194,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "blocked clients")]
+    #[should_panic(expected = "wrong number of blocked clients")]
     fn a_session_dropped_while_it_is_blocked() {
         let (mut world, conn) = after(&["BLPOP l 0"]);
         let node = world.node_mut(0);
@@ -203,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "subscribers of Channel")]
+    #[should_panic(expected = "wrong number of subscribers of Channel")]
     fn a_session_dropped_while_it_subscribes() {
         let (mut world, conn) = after(&["SUBSCRIBE c"]);
         let node = world.node_mut(0);
@@ -212,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "clients that watch keys")]
+    #[should_panic(expected = "wrong number of watchers")]
     fn a_watch_left_behind() {
         let (mut world, conn) = after(&["WATCH k"]);
         let node = world.node_mut(0);

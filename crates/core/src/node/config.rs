@@ -127,6 +127,10 @@ impl Config {
     }
 
     /// Sets parameters, as CONFIG SET does: all of them or, on an error, none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a parameter is unknown or fixed, or if a value is refused.
     pub fn set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let mut values = self.values.clone();
         let mut seen: Vec<usize> = Vec::new();

@@ -176,6 +176,10 @@ impl Node {
     }
 
     /// Calls a handler and does what follows every command. Does not write errors to the reply: returns them.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the error that the handler returns.
     pub fn call(
         &mut self,
         id: SessionId,

@@ -85,7 +85,7 @@ pub struct Replication {
     pub role: Role,
     /// On a replica: the state of the link from its master, and the entries that are on it.
     pub link: Link,
-    pub on_the_way: VecDeque<Rc<Entry>>,
+    pub in_transit: VecDeque<Rc<Entry>>,
     pub master: Peer,
     /// On a master: its replicas.
     pub replicas: Vec<Peer>,

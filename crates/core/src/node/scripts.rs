@@ -157,10 +157,10 @@ impl Scripts {
     pub(super) fn check(&self) {
         for sha in &self.by_eval {
             let is_kept = self.cache.get(sha).is_some_and(|cached| cached.by_eval);
-            assert!(is_kept, "a script in the order of use that is not cached by EVAL");
+            assert!(is_kept, "the order of use has a script that was not loaded by EVAL");
         }
         let by_eval = self.cache.values().filter(|cached| cached.by_eval).count();
-        assert_eq!(by_eval, self.by_eval.len(), "scripts cached by EVAL");
+        assert_eq!(by_eval, self.by_eval.len(), "wrong number of scripts loaded by EVAL");
     }
 
     /// Empties the script cache, as SCRIPT FLUSH does.
@@ -173,6 +173,10 @@ impl Scripts {
     }
 
     /// Kills the running script, as SCRIPT KILL does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no script is running, or if the script has already written.
     pub fn kill(&mut self) -> Outcome {
         match (&self.running, &mut self.vm) {
             (Some(running), _) if running.script.wrote => Err(error::UNKILLABLE),
@@ -206,6 +210,10 @@ impl Scripts {
 impl Node {
     /// Compiles and caches a script, unless it is cached already. A script that is only loaded `by_eval` may be evicted
     /// later.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the script does not compile.
     pub fn load_script(&mut self, body: &[u8], by_eval: bool) -> Result<Script, Error> {
         let stages = &self.stages;
         self.scripts.load(body, by_eval, || stages.recognise(body))

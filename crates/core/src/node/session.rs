@@ -337,12 +337,12 @@ impl Sessions {
     /// Asserts that the slots, the free list and the list of sessions with output agree.
     pub(super) fn check(&self) {
         let live = self.slots.iter().flatten();
-        assert_eq!(live.clone().count(), self.len, "sessions");
-        assert_eq!(self.slots.len() - self.len, self.free.len(), "free slots");
+        assert_eq!(live.clone().count(), self.len, "wrong number of sessions");
+        assert_eq!(self.slots.len() - self.len, self.free.len(), "wrong number of free slots");
         for session in live.filter(|session| session.dirty) {
             assert!(
                 self.dirty.contains(&session.id),
-                "client {}: has output nobody takes",
+                "client {}: marked as dirty, but not in the list",
                 session.id.number
             );
         }

@@ -123,6 +123,10 @@ impl Node {
     }
 
     /// Makes the checks that apply to a script before it runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the error of the state that refuses the script.
     pub fn check_script_start(&self, flags: Flags) -> Result<(), Error> {
         if self.states.has(State::MasterDown) && !flags.allow_stale { Err(MASTER_DOWN) } else { Ok(()) }
     }

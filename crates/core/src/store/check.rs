@@ -14,8 +14,8 @@ impl Store {
             let mut volatile = 0;
             for (slot, key, entry) in db.iter() {
                 let name = key.escape_ascii();
-                assert_eq!(db.find(key), Some(slot), "{name}: the slot of a key");
-                assert!(!entry.value.is_empty(), "{name}: an empty value stays behind");
+                assert_eq!(db.find(key), Some(slot), "{name}: the index refers to another slot");
+                assert!(!entry.value.is_empty(), "{name}: an empty value was not deleted");
                 volatile += entry.expires_at_ms().is_some() as usize;
                 let field_end_ms = match &entry.value {
                     Value::Hash(hash) => hash.next_expiry_ms(),
@@ -26,11 +26,15 @@ impl Store {
                 match (end_ms, timer) {
                     (None, None) => {}
                     (Some(end_ms), Some((deadline_ms, timer))) => {
-                        assert_eq!(deadline_ms, due_ms(end_ms, self.now), "{name}: when the timer fires");
+                        assert_eq!(
+                            deadline_ms,
+                            due_ms(end_ms, self.now),
+                            "{name}: the timer has a wrong deadline"
+                        );
                         assert_eq!(
                             timer,
                             Timer::Key { db: index as u32, slot },
-                            "{name}: what the timer is for"
+                            "{name}: the timer belongs to another key"
                         );
                         timed += 1;
                     }
@@ -43,9 +47,9 @@ impl Store {
                     (None, Some(_)) => panic!("{name}: a timer is left over"),
                 }
             }
-            assert_eq!(db.volatile(), volatile, "database {index}: keys with an expiry");
+            assert_eq!(db.volatile(), volatile, "database {index}: wrong number of keys with an expiry");
         }
         let of_keys = self.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Key { .. })).count();
-        assert_eq!(of_keys, timed, "timers of keys, and keys with timers");
+        assert_eq!(of_keys, timed, "the number of key timers differs from that of keys with a timer");
     }
 }

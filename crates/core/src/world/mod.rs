@@ -42,7 +42,7 @@ pub struct World {
     stages: Rc<dyn Stages>,
     interest: Interest,
     /// Whether requests have to be checked against pauses and stages before they execute.
-    takes_detour: bool,
+    inspects_requests: bool,
     /// Whether some connection has lost a request, and with it everything it sends later.
     has_lost_inputs: bool,
     sessions: Vec<SessionId>,
@@ -73,7 +73,7 @@ impl World {
             events: 0,
             stages,
             interest: Interest::default(),
-            takes_detour: false,
+            inspects_requests: false,
             has_lost_inputs: false,
             sessions: Vec::new(),
         }
@@ -126,12 +126,12 @@ impl World {
     pub fn set_interest(&mut self, interest: Interest) {
         self.interest = interest;
         self.nodes.iter_mut().for_each(|node| node.interest = interest);
-        self.choose_way();
+        self.update_inspection();
     }
 
-    fn choose_way(&mut self) {
+    fn update_inspection(&mut self) {
         let is_paused = self.nodes.iter().any(|node| node.paused);
-        self.takes_detour = self.interest.requests || is_paused || self.has_lost_inputs;
+        self.inspects_requests = self.interest.requests || is_paused || self.has_lost_inputs;
     }
 
     /// Begins the next event on a node: assigns its number and its time.
@@ -271,13 +271,13 @@ impl World {
     /// Makes the requests and timers of a node wait, as if its process had been stopped by a signal.
     pub fn pause_node(&mut self, node: usize) {
         self.nodes[node].paused = true;
-        self.choose_way();
+        self.update_inspection();
     }
 
     /// Resumes a paused node. The waiting requests run in the order of arrival.
     pub fn resume_node(&mut self, node: usize) {
         self.nodes[node].paused = false;
-        self.choose_way();
+        self.update_inspection();
         for session in std::mem::take(&mut self.nodes[node].inbox) {
             let conn = ConnId { node, session };
             if let Some(request) = self.take_held(conn) {

@@ -47,7 +47,7 @@ impl World {
             session.write_offset = entry.offset;
         }
         for replica in self.replicas_of(node) {
-            self.nodes[replica].replication.on_the_way.push_back(entry.clone());
+            self.nodes[replica].replication.in_transit.push_back(entry.clone());
         }
         self.deliver_writes();
     }
@@ -75,9 +75,9 @@ impl World {
                 Link::Lag(writes) => writes,
                 Link::Down => usize::MAX,
             };
-            while self.nodes[index].replication.on_the_way.len() > kept {
+            while self.nodes[index].replication.in_transit.len() > kept {
                 let node = self.begin(index);
-                let Some(entry) = node.replication.on_the_way.pop_front() else { break };
+                let Some(entry) = node.replication.in_transit.pop_front() else { break };
                 node.apply_entry(&entry);
             }
             self.show_peers(master);
@@ -115,7 +115,7 @@ impl World {
         let entry = self.begin(master).full_entry();
         let node = self.begin(replica);
         (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
-        node.replication.on_the_way.clear();
+        node.replication.in_transit.clear();
         node.apply_entry(&entry);
     }
 
@@ -130,7 +130,7 @@ impl World {
     /// Makes a node a master with its present data. Writes that have not arrived are lost to it.
     pub fn promote(&mut self, node: usize) {
         let before = std::mem::take(&mut self.nodes[node].replication.role);
-        self.nodes[node].replication.on_the_way.clear();
+        self.nodes[node].replication.in_transit.clear();
         if let Role::Replica { of } = before {
             self.show_peers(of);
             self.begin(node).resume_expiry();

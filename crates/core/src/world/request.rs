@@ -9,9 +9,9 @@ use crate::wire::Args;
 impl World {
     /// Executes a client's request. The client has to be [ready](Self::is_ready).
     pub fn request(&mut self, conn: ConnId, argv: &[&[u8]]) {
-        let takes_detour = self.takes_detour;
+        let inspects_requests = self.inspects_requests;
         let node = self.begin(conn.node);
-        if takes_detour {
+        if inspects_requests {
             self.stage_request(conn, argv);
         } else {
             node.execute(conn.session, argv);
@@ -68,7 +68,7 @@ impl World {
                     session.is_input_lost = true;
                     // The connection stays lost even if the rule that lost the request is removed.
                     self.has_lost_inputs = true;
-                    self.choose_way();
+                    self.update_inspection();
                 }
             }
             Verdict::Refuse(text) => node.write_reply(conn.session, |reply| reply.error(&text)),

@@ -63,6 +63,10 @@ impl Param {
     }
 
     /// Returns the canonical text of a new value, or Redis's reason for refusing it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the value has the wrong type or is out of range.
     pub fn parse(&self, value: &[u8], old: &str) -> Result<String, ConfigError> {
         let text = String::from_utf8_lossy(value).into_owned();
         match self.kind {
