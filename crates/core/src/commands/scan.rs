@@ -4,7 +4,7 @@ use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::num;
-use crate::store::Kind;
+use crate::store::ValueType;
 use crate::version::Version;
 
 /// The options of a scan.
@@ -67,7 +67,7 @@ impl<'a> ScanOptions<'a> {
 
 /// Executes HSCAN, SSCAN or ZSCAN: `visit` scans the value and returns the next cursor. As in Redis, options are not
 /// checked if the key does not exist.
-pub fn scan_value<T: Kind>(
+pub fn scan_value<T: ValueType>(
     ctx: &mut Ctx,
     visit: impl FnOnce(&T, &ScanOptions, &mut Vec<Vec<u8>>) -> u64,
 ) -> Outcome {

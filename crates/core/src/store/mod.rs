@@ -24,4 +24,4 @@ pub use slab_map::SlabMap;
 pub use sorted_set::SortedSet;
 pub use string::StringValue;
 pub use timer::Timer;
-pub use value::{Kind, Value};
+pub use value::{Value, ValueType};

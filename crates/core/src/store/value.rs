@@ -78,7 +78,7 @@ impl Value {
 }
 
 /// The type of value that a command expects.
-pub trait Kind: Sized {
+pub trait ValueType: Sized {
     fn of(value: &Value) -> Option<&Self>;
     fn of_mut(value: &mut Value) -> Option<&mut Self>;
     /// Returns the value of a new key of this type.
@@ -87,7 +87,7 @@ pub trait Kind: Sized {
 
 macro_rules! kind {
     ($type:ident, $variant:ident, $empty:expr) => {
-        impl Kind for $type {
+        impl ValueType for $type {
             fn of(value: &Value) -> Option<&Self> {
                 match value {
                     Value::$variant(inner) => Some(inner),
