@@ -12,10 +12,12 @@ pub struct Error(pub Cow<'static, [u8]>);
 pub type Outcome = Result<(), Error>;
 
 impl Error {
+    /// Creates an error from a constant text.
     pub const fn new(text: &'static str) -> Error {
         Error(Cow::Borrowed(text.as_bytes()))
     }
 
+    /// Creates an error from a text made at run time.
     pub fn owned(text: impl Into<Vec<u8>>) -> Error {
         Error(Cow::Owned(text.into()))
     }

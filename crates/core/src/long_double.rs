@@ -31,10 +31,12 @@ impl LongDouble {
         Some(LongDouble(if is_negative { -value } else { value }))
     }
 
+    /// Returns whether the sign is negative.
     pub fn is_negative(self) -> bool {
         self.0.is_negative()
     }
 
+    /// Returns whether the number is neither infinite nor NaN.
     pub fn is_finite(self) -> bool {
         self.0.is_finite()
     }

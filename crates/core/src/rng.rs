@@ -7,10 +7,12 @@ pub struct Rng {
 }
 
 impl Rng {
+    /// Creates a generator from a seed.
     pub fn new(seed: u64) -> Rng {
         Rng { state: seed }
     }
 
+    /// Returns the next random number.
     pub fn next_u64(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.state;

@@ -9,16 +9,19 @@ pub struct Args {
 }
 
 impl Args {
+    /// Removes all arguments.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 
+    /// Appends an argument.
     pub fn text(&mut self, text: impl AsRef<[u8]>) {
         self.bytes.extend_from_slice(text.as_ref());
         self.ends.push(self.bytes.len());
     }
 
+    /// Appends an integer as an argument.
     pub fn int(&mut self, n: i64) {
         self.bytes.extend_from_slice(self.digits.format(n).as_bytes());
         self.ends.push(self.bytes.len());
@@ -35,14 +38,17 @@ impl Args {
         }
     }
 
+    /// Returns the number of arguments.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// Returns whether there are no arguments.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
+    /// Returns the arguments in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.ends.iter().scan(0, |start, &end| Some(&self.bytes[std::mem::replace(start, end)..end]))
     }

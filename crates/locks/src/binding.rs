@@ -29,6 +29,7 @@ impl Parameter {
         Parameter::new(name, 0)
     }
 
+    /// Returns the parameter for an argument.
     pub const fn argument(name: &str) -> Parameter {
         Parameter::new(name, 0)
     }

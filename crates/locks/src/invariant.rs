@@ -3,12 +3,14 @@
 /// Declares the invariants. `--invariant` and reports use their ids.
 macro_rules! invariants {
     ($($id:ident $text:literal)*) => {
+        /// An invariant of a lock object.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Invariant { $($id),* }
 
         impl Invariant {
             pub const ALL: &[Invariant] = &[$(Invariant::$id),*];
 
+            /// Returns the id that options and reports use.
             pub fn id(self) -> &'static str {
                 match self { $(Invariant::$id => stringify!($id)),* }
             }
@@ -74,6 +76,7 @@ invariants! {
 }
 
 impl Invariant {
+    /// Returns the invariant with an id.
     pub fn find(id: &str) -> Option<Invariant> {
         Invariant::ALL.iter().copied().find(|invariant| invariant.id().eq_ignore_ascii_case(id))
     }

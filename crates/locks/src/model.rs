@@ -89,6 +89,7 @@ pub struct Change<'a, 'w, S> {
 }
 
 impl<S> Change<'_, '_, S> {
+    /// Returns whether the strict rules apply.
     pub fn is_strict(&self) -> bool {
         self.verdict.is_strict()
     }

@@ -22,6 +22,7 @@ impl Names {
         Names::with_channel(lock, format!("{channel}:{{{lock}}}"))
     }
 
+    /// Creates the names of an object with this channel.
     pub fn with_channel(lock: &str, channel: String) -> Names {
         Names { channel, latch: format!("redisson_unlock_latch:{{{lock}}}:"), lock: lock.to_owned() }
     }

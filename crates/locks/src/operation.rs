@@ -85,6 +85,7 @@ pub enum Retried {
 }
 
 impl Operation {
+    /// Declares an operation that does not affect a lease.
     pub const fn new(name: &'static str, sends: Sends) -> Operation {
         Operation {
             name,
@@ -96,30 +97,37 @@ impl Operation {
         }
     }
 
+    /// Declares an operation that acquires.
     pub const fn acquire(name: &'static str, sends: Sends) -> Operation {
         Operation { kind: Kind::Acquire, ..Operation::new(name, sends) }
     }
 
+    /// Declares an operation that renews.
     pub const fn renewal(name: &'static str, sends: Sends) -> Operation {
         Operation { kind: Kind::Renew, ..Operation::new(name, sends) }
     }
 
+    /// Declares an operation that sets the expiry of the keys.
     pub const fn expiry(name: &'static str, sends: Sends) -> Operation {
         Operation { kind: Kind::Expire, ..Operation::new(name, sends) }
     }
 
+    /// Marks an operation whose client repeats a request without a reply.
     pub const fn retried(self) -> Operation {
         Operation { retried: Retried::Always, ..self }
     }
 
+    /// Marks an operation whose client repeats a request without a reply, if there are replicas.
     pub const fn retried_with_replicas(self) -> Operation {
         Operation { retried: Retried::WithReplicas, ..self }
     }
 
+    /// Marks an operation without which a release does not have the object.
     pub const fn defining(self) -> Operation {
         Operation { is_defining: true, ..self }
     }
 
+    /// Marks an operation of a writer.
     pub const fn as_writer(self) -> Operation {
         Operation { as_writer: true, ..self }
     }

@@ -57,6 +57,7 @@ impl Reply<'_> {
         matches!(self, Reply::Error(text) if memchr::memmem::find(text, words.as_bytes()).is_some())
     }
 
+    /// Returns whether this is an error.
     pub fn is_error(self) -> bool {
         matches!(self, Reply::Error(_))
     }
@@ -96,6 +97,7 @@ pub struct Message {
 }
 
 impl Message {
+    /// Returns the number in the message.
     pub fn number(&self) -> Option<i64> {
         redlatch_core::num::parse_i64(&self.payload)
     }

@@ -75,10 +75,12 @@ impl ScriptSet {
         }
     }
 
+    /// Returns all scripts.
     pub fn scripts(&self) -> &[LockScript] {
         &self.scripts
     }
 
+    /// Returns the script with a role.
     pub fn script(&self, role: Role) -> Option<&LockScript> {
         self.scripts.iter().find(|script| script.role == role)
     }

@@ -27,6 +27,7 @@ pub const MISSING: i64 = -2;
 pub const FOREVER: i64 = -1;
 
 impl<'a> View<'a> {
+    /// Returns the view of a single store.
     pub fn new(store: &'a Store, now: Now) -> View<'a> {
         View { store, now, nodes: None, clock: now }
     }
@@ -44,6 +45,7 @@ impl<'a> View<'a> {
         (0..count).map(move |node| self.nodes.map_or(self, |nodes| View::of_node(nodes, node, self.clock)))
     }
 
+    /// Returns the present time by the node's clock.
     pub fn now(self) -> Now {
         self.now
     }
@@ -53,6 +55,7 @@ impl<'a> View<'a> {
         db.entry(db.find(key)?).filter(|entry| !entry.is_expired(self.now))
     }
 
+    /// Returns whether a key exists and has not expired.
     pub fn exists(self, key: &[u8]) -> bool {
         self.entry(key).is_some()
     }
@@ -66,6 +69,7 @@ impl<'a> View<'a> {
         entry.expires_at_ms().map_or(FOREVER, |at| at - self.now.wall_ms())
     }
 
+    /// Returns the hash at a key.
     pub fn hash(self, key: &[u8]) -> Option<&'a Hash> {
         match &self.entry(key)?.value {
             Value::Hash(hash) => Some(hash),
@@ -95,6 +99,7 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Returns the list at a key.
     pub fn list(self, key: &[u8]) -> Option<&'a List> {
         match &self.entry(key)?.value {
             Value::List(list) => Some(list),
@@ -102,6 +107,7 @@ impl<'a> View<'a> {
         }
     }
 
+    /// Returns the sorted set at a key.
     pub fn sorted_set(self, key: &[u8]) -> Option<&'a SortedSet> {
         match &self.entry(key)?.value {
             Value::SortedSet(set) => Some(set),

@@ -31,6 +31,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
+    /// Selects no violations.
     pub fn nothing() -> Wanted {
         Wanted { none: true, ..Wanted::default() }
     }
@@ -40,6 +41,7 @@ impl Wanted {
         Wanted { only, ..Wanted::default() }
     }
 
+    /// Selects the violations of one invariant at one operation.
     pub fn one(invariant: Invariant, operation: &str) -> Wanted {
         Wanted::these(vec![(invariant, Some(operation.to_owned()))])
     }
@@ -53,6 +55,7 @@ impl Wanted {
         Some((Invariant::find(id)?, operation))
     }
 
+    /// Returns whether a violation is selected.
     pub fn contains(&self, invariant: Invariant, operation: &str) -> bool {
         let wanted = self.only.is_empty()
             || self.only.iter().any(|(wanted, at)| {
@@ -63,10 +66,12 @@ impl Wanted {
 }
 
 impl<'a> Verdict<'a> {
+    /// Creates a verdict without a violation.
     pub fn new(rules: Rules, wanted: &'a Wanted) -> Verdict<'a> {
         Verdict { rules, operation: "", wanted, found: None }
     }
 
+    /// Returns whether the strict rules apply.
     pub fn is_strict(&self) -> bool {
         self.rules == Rules::Strict
     }

@@ -257,6 +257,7 @@ impl Node {
         self.end_pause();
     }
 
+    /// Ends the pause that CLIENT PAUSE began, if there is one.
     pub fn end_pause(&mut self) {
         self.pause = None;
         self.resume_expiry();
@@ -278,6 +279,7 @@ impl Node {
         self.watchers.entry((db, key.into())).or_default().push(id);
     }
 
+    /// Ends all watches of a client, as UNWATCH does.
     pub fn unwatch(&mut self, id: SessionId) {
         let session = &mut self.sessions[id];
         session.watch_broken = false;

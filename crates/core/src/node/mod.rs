@@ -47,6 +47,10 @@ pub struct Pause {
 }
 
 /// One emulated Redis.
+///
+/// # Panics
+///
+/// Methods that take a [`SessionId`] expect a connected client, and may panic if it has disconnected.
 pub struct Node {
     /// The node's number in the world.
     pub index: usize,
@@ -98,6 +102,7 @@ pub struct Node {
 }
 
 impl Node {
+    /// Creates node number `index` of a world.
     pub fn new(index: usize, config: Config, mut rng: Rng, now: Now, stages: Rc<dyn Stages>) -> Node {
         let limits = config.limits();
         let run_id = rng.hex(40);

@@ -73,6 +73,7 @@ impl Class {
         text
     }
 
+    /// Returns whether the set contains any class of `class`.
     pub fn has(self, class: Class) -> bool {
         self.0 & class.0 != 0
     }
@@ -159,7 +160,8 @@ impl Node {
         self.active_expire && self.may_remove_expired()
     }
 
-    /// Returns whether accessing an expired key removes it: a replica leaves that to its master.
+    /// Returns whether accessing an expired key removes it. CLIENT PAUSE suspends that, and a replica leaves it to its
+    /// master.
     pub fn may_remove_expired(&self) -> bool {
         self.pause.is_none() && self.replication.role == Role::Master
     }

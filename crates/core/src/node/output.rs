@@ -62,6 +62,7 @@ impl OpenReply {
 }
 
 impl Output {
+    /// Creates an empty output.
     pub fn new(version: Version) -> Output {
         Output {
             bytes: Reply::new(Protocol::Resp2, version),
@@ -71,6 +72,7 @@ impl Output {
         }
     }
 
+    /// Returns the protocol of the client.
     pub fn protocol(&self) -> Protocol {
         self.bytes.protocol
     }
@@ -80,12 +82,14 @@ impl Output {
         self.bytes.len()
     }
 
+    /// Returns whether the driver has taken everything.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
     // ---- writing -------------------------------------------------------------------------------------------------
 
+    /// Opens a reply.
     pub fn open(&mut self) -> OpenReply {
         let reply = self.bytes.take();
         OpenReply { start: reply.len(), reply }
@@ -195,6 +199,7 @@ impl Output {
         }
     }
 
+    /// Returns whether any output is held.
     pub fn is_holding(&self) -> bool {
         self.interference.as_ref().is_some_and(|interference| !interference.held.is_empty())
     }

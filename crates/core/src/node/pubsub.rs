@@ -44,6 +44,7 @@ impl PubSub {
         self.table(kind).keys().map(|name| &**name)
     }
 
+    /// Returns the subscribers of a channel or pattern, in the order in which they subscribed.
     pub fn subscribers(&self, kind: SubscriptionKind, name: &[u8]) -> &[SessionId] {
         self.table(kind).get(name).map_or(&[], |sessions| sessions.as_slice())
     }

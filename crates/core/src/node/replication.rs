@@ -101,6 +101,7 @@ impl Replication {
         !self.replicas.is_empty()
     }
 
+    /// Notes that a key has changed.
     pub fn note_key(&mut self, db: usize, key: &[u8]) {
         if self.is_recording() {
             let change = Change::Key(db, key.into());
@@ -110,12 +111,14 @@ impl Replication {
         }
     }
 
+    /// Notes that a message was published, which replicas publish too.
     pub fn note_message(&mut self, kind: SubscriptionKind, channel: &[u8], message: &[u8]) {
         if self.is_recording() {
             self.changes.push(Change::Message(kind, channel.into(), message.into()));
         }
     }
 
+    /// Returns whether the current event has written anything for the replicas.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }

@@ -70,6 +70,7 @@ struct Call {
 }
 
 impl Scripts {
+    /// Creates an empty script cache.
     pub fn new(version: Version) -> Scripts {
         Scripts { version, vm: None, cache: HashMap::default(), by_eval: VecDeque::new(), running: None }
     }
@@ -79,10 +80,12 @@ impl Scripts {
         self.cache.len()
     }
 
+    /// Returns whether no scripts are cached.
     pub fn is_empty(&self) -> bool {
         self.cache.is_empty()
     }
 
+    /// Returns whether a script is cached.
     pub fn contains(&self, sha: &Sha) -> bool {
         self.cache.contains_key(sha)
     }

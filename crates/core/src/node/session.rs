@@ -31,6 +31,7 @@ pub struct OwnedArgs {
 }
 
 impl OwnedArgs {
+    /// Copies the arguments of a request.
     pub fn new(argv: &[&[u8]]) -> OwnedArgs {
         let mut bytes = Vec::with_capacity(argv.iter().map(|arg| arg.len()).sum());
         let ends = argv
@@ -43,6 +44,7 @@ impl OwnedArgs {
         OwnedArgs { bytes: bytes.into(), ends }
     }
 
+    /// Returns the arguments.
     pub fn args(&self) -> Args<'_> {
         let mut start = 0;
         self.ends
@@ -221,10 +223,12 @@ impl Session {
         }
     }
 
+    /// Returns the protocol of the client.
     pub fn protocol(&self) -> Protocol {
         self.output.protocol()
     }
 
+    /// Returns the client's subscriptions of a kind.
     pub fn subscriptions(&self, kind: SubscriptionKind) -> &[Box<[u8]>] {
         match kind {
             SubscriptionKind::Channel => &self.channels,
@@ -233,6 +237,7 @@ impl Session {
         }
     }
 
+    /// Returns the client's subscriptions of a kind, for changes.
     pub fn subscriptions_mut(&mut self, kind: SubscriptionKind) -> &mut Vec<Box<[u8]>> {
         match kind {
             SubscriptionKind::Channel => &mut self.channels,
@@ -297,6 +302,7 @@ impl std::ops::IndexMut<SessionId> for Sessions {
 }
 
 impl Sessions {
+    /// Adds a session for a new client.
     pub fn open(&mut self, version: Version, addr: String, laddr: String, now_us: u64) -> SessionId {
         self.last_number += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
@@ -309,6 +315,7 @@ impl Sessions {
         id
     }
 
+    /// Removes a session and returns it.
     pub fn remove(&mut self, id: SessionId) -> Option<Box<Session>> {
         self.get(id)?;
         let session = self.slots[id.slot as usize].take();
@@ -317,10 +324,12 @@ impl Sessions {
         session
     }
 
+    /// Returns the session of a client, or `None` if the client has left.
     pub fn get(&self, id: SessionId) -> Option<&Session> {
         self.slots.get(id.slot as usize)?.as_deref().filter(|session| session.id == id)
     }
 
+    /// Returns the session of a client for changes, or `None` if the client has left.
     pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
         self.slots.get_mut(id.slot as usize)?.as_deref_mut().filter(|session| session.id == id)
     }
@@ -330,6 +339,7 @@ impl Sessions {
         self.slots.get(slot as usize)?.as_deref()
     }
 
+    /// Returns the session with this CLIENT ID.
     pub fn by_number(&self, number: u64) -> Option<&Session> {
         self.iter().find(|session| session.id.number == number)
     }
@@ -355,10 +365,12 @@ impl Sessions {
         sessions.into_iter()
     }
 
+    /// Returns the number of sessions.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Returns whether there are no sessions.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

@@ -7,6 +7,7 @@ use crate::error::{self, Error};
 use crate::node::replication::Role;
 use crate::script::Flags;
 
+/// A state in which a node refuses requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The server uses more memory than `maxmemory` allows.
@@ -43,15 +44,18 @@ pub const STATES: &[(&str, State)] = &[
 pub struct States(u16);
 
 impl States {
+    /// Enters or leaves a state.
     pub fn set(&mut self, state: State, on: bool) {
         let bit = 1 << state as u16;
         self.0 = if on { self.0 | bit } else { self.0 & !bit };
     }
 
+    /// Returns whether a state is set.
     pub fn has(self, state: State) -> bool {
         self.0 & 1 << state as u16 != 0
     }
 
+    /// Returns whether no state is set.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -131,7 +135,8 @@ impl Node {
         if self.states.has(State::MasterDown) && !flags.allow_stale { Err(MASTER_DOWN) } else { Ok(()) }
     }
 
-    /// Makes the checks that apply to a command of a script. A script that has already written may go on writing.
+    /// Makes the checks that apply to a command of a script. A script that has already written may continue to write, except
+    /// on a read-only node.
     pub(super) fn check_script_writes(&self, command: &Command, wrote: bool) -> Result<(), Error> {
         if self.refuses_nothing() || !command.has(WRITE) {
             return Ok(());

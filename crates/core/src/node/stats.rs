@@ -37,18 +37,22 @@ pub struct Stats {
 const MAX_ERROR_CODES: usize = 128;
 
 impl Stats {
+    /// Creates counters that begin at `now`.
     pub fn new(now: Now) -> Stats {
         Stats { started_us: now.mono_us, ..Stats::default() }
     }
 
+    /// Sets all counters to zero, as CONFIG RESETSTAT does.
     pub fn reset(&mut self) {
         *self = Stats { started_us: self.started_us, ..Stats::default() };
     }
 
+    /// Counts a call of a command.
     pub fn count_call(&mut self, command: &'static Command) {
         self.count(command, |stats| stats.calls += 1);
     }
 
+    /// Counts a call that failed.
     pub fn count_failure(&mut self, command: &'static Command) {
         self.count(command, |stats| stats.failed += 1);
     }
@@ -82,6 +86,7 @@ impl Stats {
         commands.into_iter()
     }
 
+    /// Returns the counted error codes with the number of their replies.
     pub fn errors(&self) -> impl Iterator<Item = (&str, u64)> {
         self.errors.iter().map(|(code, &count)| (code.as_str(), count))
     }

@@ -15,6 +15,7 @@ pub struct Now {
 }
 
 impl Now {
+    /// Returns the monotonic time in milliseconds.
     pub fn mono_ms(self) -> u64 {
         self.mono_us / 1000
     }
@@ -79,14 +80,17 @@ pub struct Db {
 }
 
 impl Db {
+    /// Returns the number of keys, expired ones included.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
+    /// Returns whether the database has no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.len() == 0
     }
 
+    /// Returns the number of keys with an expiry.
     pub fn volatile(&self) -> usize {
         self.volatile
     }
@@ -102,18 +106,22 @@ impl Db {
         Some(slot)
     }
 
+    /// Returns the key in a slot.
     pub fn key(&self, slot: u32) -> Option<&[u8]> {
         self.keys.key(slot)
     }
 
+    /// Returns the entry in a slot.
     pub fn entry(&self, slot: u32) -> Option<&Entry> {
         self.keys.value(slot)
     }
 
+    /// Returns the entry in a slot for changes.
     pub fn entry_mut(&mut self, slot: u32) -> Option<&mut Entry> {
         self.keys.value_mut(slot)
     }
 
+    /// Returns slots, keys and entries in slot order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u8], &Entry)> {
         self.keys.iter_slots()
     }
@@ -123,6 +131,7 @@ impl Db {
         self.keys.scan(cursor, count, visit)
     }
 
+    /// Returns the slot that the random number `draw` selects.
     pub fn random_slot(&self, draw: u64) -> Option<u32> {
         self.keys.random(draw)
     }
@@ -138,6 +147,7 @@ pub struct Store {
 }
 
 impl Store {
+    /// Creates empty databases.
     pub fn new(databases: usize, now: Now, limits: Limits) -> Store {
         let dbs = (0..databases).map(|_| Db::default()).collect();
         Store { dbs, timers: Wheel::new(now.mono_ms()), now, limits }
@@ -163,6 +173,7 @@ impl Store {
         }
     }
 
+    /// Removes a key and cancels its timer. Returns its entry.
     pub fn remove(&mut self, db: usize, slot: u32) -> Option<Entry> {
         let (_, entry) = self.dbs[db].keys.remove_slot(slot)?;
         self.timers.cancel(entry.timer);

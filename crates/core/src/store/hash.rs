@@ -59,6 +59,7 @@ pub struct Field<'a> {
 }
 
 impl Field<'_> {
+    /// Returns whether the field has expired.
     pub fn is_expired(&self, now_ms: i64) -> bool {
         self.expires_at_ms.is_some_and(|end_ms| now_ms > end_ms)
     }
@@ -71,6 +72,7 @@ impl Default for Hash {
 }
 
 impl Hash {
+    /// Creates an empty hash.
     pub fn new() -> Hash {
         Hash::default()
     }
@@ -92,6 +94,7 @@ impl Hash {
         Hash(Form::Boxed(Box::new(Boxed::ListpackEx(packed))))
     }
 
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         match &self.0 {
             Form::Listpack(_) => "listpack",
@@ -110,6 +113,7 @@ impl Hash {
         }
     }
 
+    /// Returns whether the hash has no fields, expired ones included.
     pub fn is_empty(&self) -> bool {
         match self.packed() {
             Some((packed, _)) => packed.is_empty(),
@@ -177,6 +181,7 @@ impl Hash {
         self.field(name).filter(|field| !field.is_expired(now_ms)).map(|field| field.value)
     }
 
+    /// Returns whether the hash has a field that is alive.
     pub fn contains(&self, name: &[u8], now_ms: i64) -> bool {
         self.get(name, now_ms).is_some()
     }

@@ -21,10 +21,12 @@ pub struct Found<'a> {
 }
 
 impl Packed {
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Returns whether the entries are stored inline, without an allocation.
     #[cfg(test)]
     pub fn is_in_place(&self) -> bool {
         matches!(self.0, SmallBytes::Inline { .. })
@@ -51,6 +53,7 @@ impl Packed {
         skip(&self.0, position, entries)
     }
 
+    /// Returns the entries in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut position = 0;
         std::iter::from_fn(move || {
@@ -99,6 +102,7 @@ impl Packed {
         self.0 = new;
     }
 
+    /// Appends entries.
     pub fn append(&mut self, entries: &[&[u8]]) {
         self.replace(self.end()..self.end(), entries);
     }

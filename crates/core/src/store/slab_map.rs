@@ -52,10 +52,12 @@ impl<V> Default for SlabMap<V> {
 }
 
 impl<V> SlabMap<V> {
+    /// Creates an empty map.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Creates an empty map with room for `entries` entries.
     pub fn with_capacity(entries: usize) -> Self {
         SlabMap {
             slots: Vec::with_capacity(entries),
@@ -64,10 +66,12 @@ impl<V> SlabMap<V> {
         }
     }
 
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
+    /// Returns whether the map has no entries.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
@@ -77,14 +81,17 @@ impl<V> SlabMap<V> {
         self.index.find(hash_of(key), |&slot| self.slots[slot as usize].key() == key).copied()
     }
 
+    /// Returns whether the map contains `key`.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.find(key).is_some()
     }
 
+    /// Returns the value of `key`.
     pub fn get(&self, key: &[u8]) -> Option<&V> {
         self.find(key).and_then(|slot| self.value(slot))
     }
 
+    /// Returns the value of `key` for changes.
     pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut V> {
         self.find(key).and_then(|slot| self.value_mut(slot))
     }
@@ -94,14 +101,17 @@ impl<V> SlabMap<V> {
         self.slots.get(slot as usize)?.used()
     }
 
+    /// Returns the key in a slot, or `None` if it is free.
     pub fn key(&self, slot: u32) -> Option<&[u8]> {
         self.entry(slot).map(|(key, _)| key)
     }
 
+    /// Returns the value in a slot, or `None` if it is free.
     pub fn value(&self, slot: u32) -> Option<&V> {
         self.entry(slot).map(|(_, value)| value)
     }
 
+    /// Returns the value in a slot for changes, or `None` if it is free.
     pub fn value_mut(&mut self, slot: u32) -> Option<&mut V> {
         match self.slots.get_mut(slot as usize)? {
             Slot::Used(_, value) => Some(value),

@@ -33,6 +33,7 @@ impl StringValue {
         }
     }
 
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         match self {
             StringValue::Int(_) => "int",
@@ -50,6 +51,7 @@ impl StringValue {
         }
     }
 
+    /// Returns a copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes(&mut itoa::Buffer::new()).to_vec()
     }
@@ -59,6 +61,7 @@ impl StringValue {
         self.bytes(&mut itoa::Buffer::new()).len()
     }
 
+    /// Returns whether the string is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

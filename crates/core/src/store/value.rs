@@ -69,6 +69,7 @@ impl Value {
         }
     }
 
+    /// Returns whether the value is a hash with expired fields.
     pub fn has_expired_fields(&self, now: Now) -> bool {
         match self {
             Value::Hash(hash) => hash.next_expiry_ms().is_some_and(|end_ms| now.wall_ms() > end_ms),

@@ -34,6 +34,7 @@ impl TimerId {
     /// The id of no timer: always stale.
     pub const NONE: TimerId = TimerId { index: NIL, generation: 0 };
 
+    /// Returns whether this is [`NONE`](Self::NONE).
     pub fn is_none(self) -> bool {
         self == TimerId::NONE
     }
@@ -197,6 +198,7 @@ impl<T: Copy> Wheel<T> {
         self.len
     }
 
+    /// Returns whether no timer is armed.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }

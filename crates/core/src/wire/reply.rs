@@ -29,6 +29,7 @@ pub struct Reply {
 pub struct Deferred(usize);
 
 impl Reply {
+    /// Creates an empty reply.
     pub fn new(protocol: Protocol, version: Version) -> Reply {
         Reply { buf: Vec::new(), protocol, version }
     }
@@ -39,18 +40,22 @@ impl Reply {
         std::mem::replace(self, empty)
     }
 
+    /// Returns the bytes written so far.
     pub fn as_bytes(&self) -> &[u8] {
         &self.buf
     }
 
+    /// Returns the number of bytes written so far.
     pub fn len(&self) -> usize {
         self.buf.len()
     }
 
+    /// Returns whether nothing has been written.
     pub fn is_empty(&self) -> bool {
         self.buf.is_empty()
     }
 
+    /// Removes everything.
     pub fn clear(&mut self) {
         self.buf.clear();
     }
@@ -88,10 +93,12 @@ impl Reply {
         self.buf.extend_from_slice(b"\r\n");
     }
 
+    /// Writes the status `OK`.
     pub fn ok(&mut self) {
         self.buf.extend_from_slice(b"+OK\r\n");
     }
 
+    /// Writes a status.
     pub fn status(&mut self, text: &str) {
         self.line(b'+', text.as_bytes());
     }
@@ -103,16 +110,19 @@ impl Reply {
         self.buf.extend_from_slice(b"\r\n");
     }
 
+    /// Writes an integer.
     pub fn int(&mut self, n: i64) {
         self.header(b':', n);
     }
 
+    /// Writes a bulk string.
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.header(b'$', bytes.len() as i64);
         self.buf.extend_from_slice(bytes);
         self.buf.extend_from_slice(b"\r\n");
     }
 
+    /// Writes an integer as a bulk string.
     pub fn bulk_int(&mut self, n: i64) {
         let mut digits = itoa::Buffer::new();
         self.bulk(digits.format(n).as_bytes());
@@ -126,6 +136,7 @@ impl Reply {
         }
     }
 
+    /// Writes the null; in RESP2, the null bulk string.
     pub fn null(&mut self) {
         self.buf.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"$-1\r\n",
@@ -133,6 +144,7 @@ impl Reply {
         });
     }
 
+    /// Writes the null; in RESP2, the null array.
     pub fn null_array(&mut self) {
         self.buf.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"*-1\r\n",
@@ -140,6 +152,7 @@ impl Reply {
         });
     }
 
+    /// Writes the header of an array.
     pub fn array(&mut self, len: usize) {
         self.header(b'*', len as i64);
     }
@@ -152,6 +165,7 @@ impl Reply {
         }
     }
 
+    /// Writes the header of a set; in RESP2, that of an array.
     pub fn set(&mut self, len: usize) {
         match self.protocol {
             Protocol::Resp2 => self.header(b'*', len as i64),
@@ -167,6 +181,7 @@ impl Reply {
         }
     }
 
+    /// Writes a double; in RESP2, a bulk string.
     pub fn double(&mut self, value: f64) {
         let text = num::format_double(value, self.version);
         match self.protocol {
@@ -175,6 +190,7 @@ impl Reply {
         }
     }
 
+    /// Writes a boolean; in RESP2, 1 or 0.
     pub fn boolean(&mut self, value: bool) {
         match (self.protocol, value) {
             (Protocol::Resp2, _) => self.int(value as i64),
@@ -215,14 +231,17 @@ impl Reply {
         Deferred(self.buf.len())
     }
 
+    /// Inserts the header of an array whose elements have been written.
     pub fn end_array(&mut self, at: Deferred, len: usize) {
         self.insert_header(at, |reply| reply.array(len));
     }
 
+    /// Inserts the header of a map whose keys and values have been written.
     pub fn end_map(&mut self, at: Deferred, pairs: usize) {
         self.insert_header(at, |reply| reply.map(pairs));
     }
 
+    /// Inserts the header of a set whose elements have been written.
     pub fn end_set(&mut self, at: Deferred, len: usize) {
         self.insert_header(at, |reply| reply.set(len));
     }

@@ -25,14 +25,17 @@ pub struct Clock {
 }
 
 impl Clock {
+    /// Creates a clock that begins at the Unix time `wall_start_ms`.
     pub fn new(mode: ClockMode, wall_start_ms: i64) -> Clock {
         Clock { mode, now: Now { mono_us: 0, wall_offset_ms: wall_start_ms }, since: (0, 0), elapsed_us: 0 }
     }
 
+    /// Returns the present time.
     pub fn now(&self) -> Now {
         self.now
     }
 
+    /// Returns how the clock follows the driver's clock.
     pub fn mode(&self) -> ClockMode {
         self.mode
     }

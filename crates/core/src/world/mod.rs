@@ -35,6 +35,10 @@ pub struct WorldOptions {
 }
 
 /// Several nodes that share one clock.
+///
+/// # Panics
+///
+/// Methods that take a node's number, or a connection to a node, panic if there is no such node.
 pub struct World {
     nodes: Vec<Node>,
     clock: Clock,
@@ -61,6 +65,7 @@ impl World {
         World::with_stages(options, Rc::new(NoStages))
     }
 
+    /// Creates a world that calls `stages`.
     pub fn with_stages(options: WorldOptions, stages: Rc<dyn Stages>) -> World {
         let clock = Clock::new(options.clock, options.wall_start_ms);
         let (rngs, _) = streams(options.seed, options.nodes.len());
@@ -79,6 +84,7 @@ impl World {
         }
     }
 
+    /// Returns all nodes.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
@@ -91,14 +97,17 @@ impl World {
         &mut self.nodes[node]
     }
 
+    /// Returns all nodes for changes, outside any event.
     pub fn nodes_mut(&mut self) -> impl Iterator<Item = &mut Node> {
         self.nodes.iter_mut()
     }
 
+    /// Returns the clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
+    /// Returns the clock for changes.
     pub fn clock_mut(&mut self) -> &mut Clock {
         &mut self.clock
     }
@@ -118,6 +127,7 @@ impl World {
         self.nodes.iter_mut().for_each(|node| node.note_lines(on));
     }
 
+    /// Returns the stages at which the implementation is called.
     pub fn interest(&self) -> Interest {
         self.interest
     }
@@ -298,6 +308,7 @@ impl World {
         }
     }
 
+    /// Starts a stopped node again.
     pub fn start_node(&mut self, node: usize) {
         self.nodes[node].stopped = false;
         self.begin(node).resume_expiry();

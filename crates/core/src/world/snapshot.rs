@@ -21,6 +21,7 @@ struct Key {
 }
 
 impl Snapshot {
+    /// Copies the data of all nodes.
     pub fn of(world: &World) -> Snapshot {
         let mut keys = Vec::new();
         for (index, node) in world.nodes.iter().enumerate() {

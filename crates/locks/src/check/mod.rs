@@ -134,6 +134,7 @@ pub struct Checker {
 }
 
 impl Checker {
+    /// Creates checks that have seen nothing. `limits` decides about the encodings of copied values.
     pub fn new(checks: Checks, limits: Limits) -> Checker {
         let mut checker = Checker {
             scripts: HashMap::default(),

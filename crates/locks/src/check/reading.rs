@@ -126,6 +126,7 @@ impl Reading {
         Some(())
     }
 
+    /// Returns the key of the lock.
     pub fn lock(&self) -> Option<&[u8]> {
         self.keys.iter().find(|(parameter, _)| *parameter == LOCK).map(|(_, key)| &key[..])
     }

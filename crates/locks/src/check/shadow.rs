@@ -56,6 +56,7 @@ struct Request {
 /// A key in the state that the last script left: its DUMP and its expiry.
 type Left = Option<(Vec<u8>, Option<i64>)>;
 
+/// One lock of real clients.
 pub struct Shadow {
     db: usize,
     name: Vec<u8>,
@@ -117,6 +118,7 @@ impl<'a> Live<'a> {
 }
 
 impl Shadow {
+    /// Creates the shadow of a lock that no script has used yet.
     pub fn new(db: usize, name: Vec<u8>) -> Shadow {
         Shadow {
             db,
@@ -136,14 +138,17 @@ impl Shadow {
         }
     }
 
+    /// Returns the number of the lock's database.
     pub fn db(&self) -> usize {
         self.db
     }
 
+    /// Returns the key of the lock.
     pub fn name(&self) -> &[u8] {
         &self.name
     }
 
+    /// Returns whether any key of the lock exists.
     pub fn has_keys(&self, store: &Store) -> bool {
         let live = Live::of(store, self.db);
         self.data_keys().iter().any(|key| live.exists(key))

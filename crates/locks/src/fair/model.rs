@@ -66,6 +66,7 @@ impl State {
     }
 }
 
+/// A fair lock.
 pub struct Fair {
     names: Names,
     queue_names: QueueNames,
@@ -87,6 +88,7 @@ pub struct Fair {
 }
 
 impl Fair {
+    /// Creates a model for the scripts of a release.
     pub fn new(scripts: &ScriptSet, is_reentrant: bool) -> Fair {
         let acquire = scripts.script(roles::ACQUIRE);
         Fair {

@@ -62,6 +62,7 @@ pub struct QueueNames {
 }
 
 impl QueueNames {
+    /// Returns the names that belong to the lock `lock`.
     pub fn new(lock: &str) -> QueueNames {
         QueueNames {
             queue: format!("redisson_lock_queue:{{{lock}}}"),

@@ -56,6 +56,7 @@ struct Fields {
     holds: [String; OWNERS],
 }
 
+/// A group lock.
 pub struct FasterMultiLock {
     names: Names,
     fields: [Fields; MEMBERS.len()],

@@ -15,6 +15,7 @@ use smallvec::SmallVec;
 /// The most slices, of 100,000 instructions each, that a script may run.
 const SLICES: usize = 100;
 
+/// Several servers, and the connections through which a schedule uses them.
 pub struct Bench {
     world: Servers,
     nodes: Vec<Lines>,
@@ -92,6 +93,7 @@ impl Text {
 }
 
 impl Loaded {
+    /// Prepares a script.
     pub fn new(script: &LockScript) -> Loaded {
         let marked = branches::mark(&script.text);
         Loaded {
@@ -104,6 +106,7 @@ impl Loaded {
 }
 
 impl Bench {
+    /// Starts `nodes` empty servers that emulate `version`.
     pub fn new(version: Version, nodes: usize) -> Bench {
         let mut world = Servers(World::new(WorldOptions {
             seed: 0,
@@ -133,6 +136,7 @@ impl Bench {
         }
     }
 
+    /// Returns the Unix time in ms by the common clock.
     pub fn now_ms(&self) -> i64 {
         self.world.0.clock().now().wall_ms()
     }
@@ -182,6 +186,7 @@ impl Bench {
         self.messages.clear();
     }
 
+    /// Moves the clock of all nodes forward by `ms`.
     pub fn advance(&mut self, ms: u64) {
         self.world.0.advance(ms);
     }
@@ -273,10 +278,12 @@ impl Bench {
         }
     }
 
+    /// Returns the last reply.
     pub fn reply(&self) -> Reply<'_> {
         Reply::parse(&self.reply)
     }
 
+    /// Returns the bytes of the last reply.
     pub fn reply_bytes(&self) -> &[u8] {
         &self.reply
     }

@@ -25,6 +25,7 @@ pub struct Marked {
     pub branches: Vec<Branch>,
 }
 
+/// A branch of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
     /// The kind of the branch and the source of its condition. Unique within a script.

@@ -127,6 +127,7 @@ pub struct Runner {
 }
 
 impl Runner {
+    /// Creates a runner for one object.
     pub fn new(scripts: &ScriptSet, model: Box<dyn Model>, version: Version) -> Runner {
         let script = |operation: &Operation| {
             let script = scripts.find(operation.sends)?;
@@ -158,6 +159,7 @@ impl Runner {
         }
     }
 
+    /// Returns the operations of the object.
     pub fn operations(&self) -> &'static [Operation] {
         self.model.operations()
     }
@@ -569,6 +571,7 @@ impl Coverage {
         branches.for_each(|branch| self.branches[operation][branch] += 1);
     }
 
+    /// Adds the counts of another coverage.
     pub fn add(&mut self, other: &Coverage) {
         for (mine, theirs) in self.replies.iter_mut().zip(&other.replies) {
             for (mine, theirs) in mine.iter_mut().zip(theirs) {

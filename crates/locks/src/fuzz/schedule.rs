@@ -34,6 +34,7 @@ pub struct Step {
 }
 
 impl Step {
+    /// Returns the common action, or `None` for an operation of the object.
     pub fn common(self) -> Option<Common> {
         COMMON.get(self.action as usize).copied()
     }

@@ -94,6 +94,7 @@ impl Client {
     }
 }
 
+/// A lock that consists of several nodes.
 pub struct MultiLock {
     names: Names,
     /// The waiting time of the client in the last request.

@@ -18,6 +18,7 @@ struct State {
     ttl_ms: i64,
 }
 
+/// A lock that a file describes.
 pub struct OwnLock {
     names: Names,
     before: State,

@@ -66,6 +66,7 @@ struct Asked {
     repeats: bool,
 }
 
+/// A semaphore whose permits have leases.
 pub struct PermitSemaphore {
     names: Names,
     /// The key of the sorted set of held permits.

@@ -79,6 +79,7 @@ impl State {
     }
 }
 
+/// A rate limiter.
 pub struct RateLimiter {
     names: Names,
     permits: PermitNames,
@@ -98,6 +99,7 @@ pub struct RateLimiter {
 }
 
 impl RateLimiter {
+    /// Creates a model for the scripts of a release.
     pub fn new(scripts: &ScriptSet) -> RateLimiter {
         let takes = |role: Role, parameter: Parameter| {
             scripts.script(role).is_some_and(|script| {

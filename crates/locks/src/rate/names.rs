@@ -64,6 +64,7 @@ pub struct PermitNames {
 }
 
 impl PermitNames {
+    /// Returns the names that belong to the limiter `lock`.
     pub fn new(lock: &str) -> PermitNames {
         PermitNames {
             left: format!("{{{lock}}}:value"),

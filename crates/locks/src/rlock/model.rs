@@ -68,6 +68,7 @@ struct Claim {
     lease_ms: i64,
 }
 
+/// RLock or one of its variants.
 pub struct RLock {
     variant: Variant,
     names: Names,
@@ -79,6 +80,7 @@ pub struct RLock {
 }
 
 impl RLock {
+    /// Creates a model of a variant.
     pub fn new(variant: Variant) -> RLock {
         let names = names();
         RLock {

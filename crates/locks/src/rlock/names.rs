@@ -11,6 +11,7 @@ pub const ARGUMENTS: Arguments =
 
 pub const FENCED_ARGUMENTS: Arguments = Arguments { keys: &[("'incr',KEYS[", TOKEN)], ..ARGUMENTS };
 
+/// Returns the names of the lock.
 pub fn names() -> Names {
     Names::new("my:lock", "redisson_lock__channel")
 }

@@ -82,6 +82,7 @@ struct Claim {
     waits: Option<Mode>,
 }
 
+/// A read/write lock.
 pub struct ReadWriteLock {
     names: Names,
     hold_names: HoldNames,
@@ -95,6 +96,7 @@ pub struct ReadWriteLock {
 }
 
 impl ReadWriteLock {
+    /// Creates a model for the scripts of a release.
     pub fn new(scripts: &ScriptSet) -> ReadWriteLock {
         let lock = "my:lock";
         let mut hold_names = HoldNames::new(lock);
@@ -103,8 +105,8 @@ impl ReadWriteLock {
                 .script(role)
                 .is_some_and(|script| script.uses.iter().any(|used| used.eq_ignore_ascii_case(word)))
         };
-        // Some releases took the text before the first colon as the prefix of all holds' keys; later releases compose
-        // that prefix from the text before the owner.
+        // Some releases took the text before the first colon as the prefix of all holds' keys. Later releases take the
+        // text before the owner.
         if uses(roles::READ_UNLOCK, "split") && !uses(roles::READ_UNLOCK, "append") {
             hold_names.all_holds = "{my".to_owned();
         }

@@ -45,6 +45,7 @@ pub struct HoldNames {
 }
 
 impl HoldNames {
+    /// Returns the names that belong to the lock `lock`.
     pub fn new(lock: &str) -> HoldNames {
         HoldNames {
             holds: OWNER_IDS.map(|owner| format!("{{{lock}}}:{owner}:rwlock_timeout")),

@@ -58,6 +58,7 @@ impl Param {
         self.hidden_since_7_2 && version >= Version::V7_2
     }
 
+    /// Returns whether a release has the parameter.
     pub fn exists_in(&self, version: Version) -> bool {
         !self.since_7_2 || version >= Version::V7_2
     }

@@ -51,14 +51,17 @@ impl List {
         List(Box::new(Form { nodes: VecDeque::new(), len: 0, is_quicklist }))
     }
 
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.0.len
     }
 
+    /// Returns whether the list has no elements.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }
 
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         if self.0.is_quicklist { "quicklist" } else { "listpack" }
     }
@@ -142,6 +145,7 @@ impl List {
         Some(self.remove_at(node_at, offset))
     }
 
+    /// Returns the element at `index`.
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let (node_at, offset) = self.locate(index)?;
         self.0.nodes[node_at].get(offset)

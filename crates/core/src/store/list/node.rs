@@ -24,32 +24,39 @@ impl Default for Node {
 }
 
 impl Node {
+    /// Creates a node with one element.
     pub fn of(element: &[u8]) -> Node {
         let mut node = Node::default();
         node.insert(0, element);
         node
     }
 
+    /// Creates a plain node.
     pub fn plain(element: &[u8]) -> Node {
         Node { elements: VecDeque::from([element.into()]), bytes: element.len(), is_plain: true }
     }
 
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 
+    /// Returns whether the node has no elements.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
 
+    /// Returns the element at `offset`.
     pub fn get(&self, offset: usize) -> Option<&[u8]> {
         self.elements.get(offset).map(|element| &**element)
     }
 
+    /// Returns the elements from head to tail.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.elements.iter().map(|element| &**element)
     }
 
+    /// Inserts an element before the one at `offset`.
     pub fn insert(&mut self, offset: usize, element: &[u8]) {
         self.bytes += entry_bytes(element);
         self.elements.insert(offset, element.into());
@@ -61,6 +68,7 @@ impl Node {
         self.bytes = self.bytes - entry_bytes(&old) + entry_bytes(element);
     }
 
+    /// Removes and returns the element at `offset`.
     pub fn remove(&mut self, offset: usize) -> Element {
         let element = self.elements.remove(offset).unwrap_or_default();
         self.bytes -= if self.is_plain { element.len() } else { entry_bytes(&element) };

@@ -75,6 +75,7 @@ fn node_for(limits: &Limits, element: &[u8]) -> Node {
     if is_large(limits, element) { Node::plain(element) } else { Node::of(element) }
 }
 
+/// Pushes an element at an end.
 pub fn push(nodes: &mut Nodes, end: End, element: &[u8], limits: &Limits) {
     match end {
         End::Head if has_room(limits, nodes.front(), element) => nodes[0].insert(0, element),

@@ -21,6 +21,7 @@ const fn table() -> [u64; 256] {
     table
 }
 
+/// Returns the CRC-64 of `bytes`.
 pub fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |crc, &byte| TABLE[(crc as u8 ^ byte) as usize] ^ crc >> 8)
 }

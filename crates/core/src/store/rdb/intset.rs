@@ -3,6 +3,7 @@
 
 use super::reader::Reader;
 
+/// Returns an intset of these integers, which must be in ascending order.
 pub fn encode(numbers: &[i64]) -> Vec<u8> {
     let fits = |bits: u32| numbers.iter().all(|&number| number << (64 - bits) >> (64 - bits) == number);
     let width = if fits(16) {

@@ -19,6 +19,7 @@ pub struct Listpack {
 }
 
 impl Listpack {
+    /// Creates an empty listpack.
     pub fn new() -> Listpack {
         Listpack { bytes: vec![0; HEADER_BYTES], count: 0 }
     }
@@ -35,6 +36,7 @@ impl Listpack {
         self.count += 1;
     }
 
+    /// Returns the bytes of the complete listpack.
     pub fn finish(mut self) -> Vec<u8> {
         self.bytes.push(END);
         let total = self.bytes.len() as u32;

@@ -17,6 +17,7 @@ use crate::store::{Hash, Limits, List, Set, SortedSet, StringValue, Value};
 /// The latest expiry of a field: the largest Unix time in ms of 48 bits, minus two.
 const MAX_FIELD_EXPIRY_MS: i64 = (1 << 48) - 2;
 
+/// Reads a value.
 pub fn value(reader: &mut Reader, limits: &Limits) -> Option<Value> {
     let kind = reader.byte()?;
     if kind > kinds::newest(limits.version) {

@@ -11,6 +11,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
+    /// Creates a reader of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { rest: bytes }
     }
@@ -20,14 +21,17 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
+    /// Reads `count` bytes.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         self.rest.split_off(..count)
     }
 
+    /// Reads `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
     }
 
+    /// Reads one byte.
     pub fn byte(&mut self) -> Option<u8> {
         self.rest.split_off_first().copied()
     }
@@ -58,6 +62,7 @@ impl<'a> Reader<'a> {
         usize::try_from(self.length()?).ok()
     }
 
+    /// Reads a string, and decodes integers and compressed strings.
     pub fn string(&mut self) -> Option<Cow<'a, [u8]>> {
         let number = match self.rest.first()? {
             0..0xc0 => {

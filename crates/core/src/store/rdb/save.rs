@@ -9,6 +9,7 @@ use crate::store::set::Member;
 use crate::store::{Hash, List, Set, SortedSet, Value};
 use crate::version::Version;
 
+/// Writes a value in the format of a release.
 pub fn value(writer: &mut Writer, value: &Value, version: Version) {
     match value {
         Value::String(string) => {

@@ -13,18 +13,22 @@ pub struct Writer {
 }
 
 impl Writer {
+    /// Creates a writer. With `compress`, it compresses long strings.
     pub fn new(compress: bool) -> Writer {
         Writer { bytes: Vec::new(), compress }
     }
 
+    /// Returns the bytes written so far.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
+    /// Writes one byte.
     pub fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
 
+    /// Writes bytes unchanged.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }

@@ -40,6 +40,7 @@ impl Member<'_> {
         }
     }
 
+    /// Returns a copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes(&mut Buffer::new()).to_vec()
     }
@@ -59,14 +60,17 @@ impl Set {
         }
     }
 
+    /// Creates an empty intset.
     pub fn intset() -> Set {
         Set(Box::new(Form::Intset(Vec::new())))
     }
 
+    /// Creates an empty listpack.
     pub fn listpack() -> Set {
         Set(Box::new(Form::Listpack(Packed::default())))
     }
 
+    /// Creates an empty table.
     pub fn table() -> Set {
         Set(Box::new(Form::Table(SlabMap::new())))
     }
@@ -83,6 +87,7 @@ impl Set {
         set
     }
 
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         match *self.0 {
             Form::Intset(_) => "intset",
@@ -91,6 +96,7 @@ impl Set {
         }
     }
 
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         match &*self.0 {
             Form::Intset(numbers) => numbers.len(),
@@ -99,6 +105,7 @@ impl Set {
         }
     }
 
+    /// Returns whether the set has no members.
     pub fn is_empty(&self) -> bool {
         match &*self.0 {
             Form::Intset(numbers) => numbers.is_empty(),
@@ -107,6 +114,7 @@ impl Set {
         }
     }
 
+    /// Returns whether the set contains a member.
     pub fn contains(&self, member: &[u8]) -> bool {
         match &*self.0 {
             Form::Intset(numbers) => {

@@ -110,6 +110,7 @@ impl SortedSet {
         }
     }
 
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         match *self.0 {
             Form::Listpack(_) => "listpack",
@@ -117,6 +118,7 @@ impl SortedSet {
         }
     }
 
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         match &*self.0 {
             Form::Listpack(entries) => entries.len(),
@@ -124,10 +126,12 @@ impl SortedSet {
         }
     }
 
+    /// Returns whether the set has no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// Returns the score of a member.
     pub fn score(&self, member: &[u8]) -> Option<f64> {
         match &*self.0 {
             Form::Listpack(entries) => {
@@ -198,10 +202,12 @@ impl SortedSet {
         }
     }
 
+    /// Removes and returns the member with the lowest score.
     pub fn pop_min(&mut self) -> Option<(Box<[u8]>, f64)> {
         self.take(0)
     }
 
+    /// Removes and returns the member with the highest score.
     pub fn pop_max(&mut self) -> Option<(Box<[u8]>, f64)> {
         self.take(self.len().checked_sub(1)?)
     }
@@ -268,10 +274,12 @@ impl SortedSet {
         }
     }
 
+    /// Returns members and scores in ascending order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
         self.iter_from(0)
     }
 
+    /// Returns the member and score at a rank.
     pub fn get(&self, rank: usize) -> Option<(&[u8], f64)> {
         self.iter_from(rank).next()
     }

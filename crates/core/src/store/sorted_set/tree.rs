@@ -41,6 +41,7 @@ fn priority(item: u32) -> u32 {
 }
 
 impl Tree {
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.size(self.root)
     }
