@@ -1,10 +1,10 @@
 //! Names of clients and connections.
 
-/// Names a connected client of one node. A place is used again after a client left; the number never is.
+/// Names a connected client of one node. A slot is reused after its client has left; a number never is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId {
-    pub(crate) place: u32,
-    /// The number that `CLIENT ID` gives.
+    pub(crate) slot: u32,
+    /// The number that `CLIENT ID` returns.
     pub number: u64,
 }
 

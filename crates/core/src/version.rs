@@ -1,4 +1,4 @@
-//! Which Redis release the server emulates.
+//! The Redis releases that the server can emulate.
 
 /// A Redis release line. Later lines compare greater, so `version >= Version::V7_2` reads as "since 7.2".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,7 +11,7 @@ pub enum Version {
 impl Version {
     pub const ALL: [Version; 3] = [Version::V7_0, Version::V7_2, Version::V7_4];
 
-    /// The exact release whose details are followed, as `INFO` and `HELLO` report it.
+    /// Returns the exact release whose details are followed, as `INFO` and `HELLO` report it.
     pub fn full(self) -> &'static str {
         match self {
             Version::V7_0 => "7.0.15",
@@ -20,7 +20,7 @@ impl Version {
         }
     }
 
-    /// The release as scripts see it in `redis.REDIS_VERSION_NUM`: `0x00MMmmpp`.
+    /// Returns the release as scripts see it in `redis.REDIS_VERSION_NUM`: `0x00MMmmpp`.
     pub const fn number(self) -> u32 {
         match self {
             Version::V7_0 => 0x0007_000f,
@@ -29,7 +29,7 @@ impl Version {
         }
     }
 
-    /// The number of the first release of the line: `0x00MMmm00`.
+    /// Returns the number of the first release of the line: `0x00MMmm00`.
     pub fn first_number(self) -> u32 {
         self.number() & !0xff
     }

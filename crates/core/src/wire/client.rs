@@ -3,7 +3,7 @@
 
 use crate::num;
 
-/// A request as clients send it.
+/// Returns a request in wire form.
 pub fn encode(argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", argv.len()).into_bytes();
     for arg in argv {
@@ -15,8 +15,8 @@ pub fn encode(argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
     bytes
 }
 
-/// How many bytes the reply or message at the start of `buf` takes, in either protocol; `None` while it is not complete.
-/// However deep it is nested, this does not recurse.
+/// Returns the length in bytes of the reply or message at the start of `buf`, in RESP2 or RESP3, or `None` while it is
+/// incomplete. Does not recurse, however deep the reply is nested.
 pub fn value_len(buf: &[u8]) -> Option<usize> {
     let mut at = 0;
     let mut missing: u64 = 1;
@@ -46,7 +46,7 @@ pub fn value_len(buf: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// The elements of an aggregate, each with all its bytes.
+/// Returns the elements of an aggregate, each as its complete bytes.
 pub fn elements(buf: &[u8]) -> Vec<&[u8]> {
     let Some(header) = memchr::memchr(b'\n', buf) else { return Vec::new() };
     let mut rest = &buf[header + 1..];

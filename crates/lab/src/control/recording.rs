@@ -3,7 +3,7 @@
 use super::Lab;
 use crate::trace::Recorder;
 use crate::trace::record::When;
-use redlatch_core::node::session::Kind;
+use redlatch_core::node::session::SubscriptionKind;
 use redlatch_core::node::{Node, SessionId};
 use redlatch_core::world::ConnId;
 
@@ -191,9 +191,11 @@ fn introduction(session: &redlatch_core::node::Session) -> Vec<Vec<Vec<u8>>> {
     if session.db > 0 {
         all.push(words(&[b"SELECT", session.db.to_string().as_bytes()]));
     }
-    for (kind, command) in
-        [(Kind::Channel, &b"SUBSCRIBE"[..]), (Kind::Pattern, b"PSUBSCRIBE"), (Kind::Shard, b"SSUBSCRIBE")]
-    {
+    for (kind, command) in [
+        (SubscriptionKind::Channel, &b"SUBSCRIBE"[..]),
+        (SubscriptionKind::Pattern, b"PSUBSCRIBE"),
+        (SubscriptionKind::Shard, b"SSUBSCRIBE"),
+    ] {
         all.extend(session.subscriptions(kind).iter().map(|name| words(&[command, name])));
     }
     all

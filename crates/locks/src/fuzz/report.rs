@@ -1,4 +1,4 @@
-//! Reports of a search, for people and for programs.
+//! Reports of a search, for people and programs.
 
 use std::fmt::Write;
 
@@ -6,7 +6,8 @@ use super::runner::{self, Coverage, Line, REPLIES};
 use super::{Finding, ObjectReport, OperationReport, schedule};
 use crate::invariant::Rules;
 
-/// Shows a finding as a table, with the line that repeats it. `source` is where the scripts came from, as an option.
+/// Returns a finding as a table, with the command that reproduces it. `source` is the option that names the origin of
+/// the scripts.
 pub fn text(finding: &Finding, source: &str) -> String {
     let Finding { object, violation, steps, lines, schedules, after, first_steps, reduction, .. } = finding;
     let mut out = String::new();
@@ -30,7 +31,7 @@ pub fn text(finding: &Finding, source: &str) -> String {
     out
 }
 
-/// Shows a run step by step: what was sent, answered and published, and the keyspace after it.
+/// Returns a run as a table: each step's request, reply and messages, and the keyspace after it.
 pub fn table(lines: &[Line]) -> String {
     let mut out = String::new();
     let width = lines.iter().map(|line| line.what.chars().count()).max().unwrap_or(0).max(4);
@@ -48,7 +49,7 @@ pub fn table(lines: &[Line]) -> String {
     out
 }
 
-/// Returns the command that shows a finding again.
+/// Returns the command that reproduces a finding.
 pub fn again(finding: &Finding, source: &str) -> String {
     let Finding { object, violation, rules, steps, .. } = finding;
     let (id, operation) = (violation.invariant.id(), violation.operation);
@@ -57,7 +58,7 @@ pub fn again(finding: &Finding, source: &str) -> String {
     format!("redlatch fuzz {source} --object {object} --invariant {id}@{operation}{strict} --replay {token}")
 }
 
-/// Tells how far a search went: schedules, scripts, speed, and what was never seen.
+/// Returns a summary of the search: schedules, scripts, speed, and what was never reached.
 pub fn coverage(report: &ObjectReport) -> String {
     let mut out = String::new();
     let seconds = report.took.as_secs_f64().max(1e-9);
@@ -93,7 +94,7 @@ pub fn coverage(report: &ObjectReport) -> String {
     out
 }
 
-/// One JSON document.
+/// Returns the reports as one JSON document.
 pub fn json(reports: &[ObjectReport], source: &str) -> String {
     let objects = reports.iter().map(|report| {
         let findings = report.findings.iter().map(|finding| {
@@ -139,7 +140,7 @@ fn counts<'a>(
     counts.map(|(name, count)| (name.to_owned(), (*count).into())).collect()
 }
 
-/// Adds the branches that were not reached to the report of an object.
+/// Adds the branches that were never reached to the report of an object.
 fn list_never_reached(object: &mut serde_json::Value) {
     let operations = object["coverage"].as_array().into_iter().flatten();
     let never = operations.flat_map(|operation| {
@@ -153,8 +154,8 @@ fn list_never_reached(object: &mut serde_json::Value) {
     object["branches_never_reached"] = never.collect();
 }
 
-/// Writes one test case for each violation, and one that passes for each object without any. What was reached goes with them
-/// as text.
+/// Returns a JUnit report with one failed test case for each violation, and one passed test case for each object
+/// without violations. The coverage is included as text.
 pub fn junit(reports: &[ObjectReport], source: &str) -> String {
     let escape = |text: &str| {
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -192,7 +193,7 @@ pub fn junit(reports: &[ObjectReport], source: &str) -> String {
     out
 }
 
-/// Writes a finding as a test in Rust: what was sent, and what came back.
+/// Returns a finding as a Rust test of the requests and replies.
 pub fn test(finding: &Finding) -> String {
     let Finding { object, violation, lines, .. } = finding;
     let name = format!("{object}_{}_{}", violation.invariant.id(), violation.operation)
@@ -227,7 +228,7 @@ pub fn test(finding: &Finding) -> String {
     out
 }
 
-/// Shows what two releases do differently, step by step.
+/// Returns a table of the different behaviour of two releases, step by step.
 pub fn difference(difference: &super::compare::Difference, old: &str, new: &str) -> String {
     let super::compare::Difference { object, steps, old: before, new: after } = difference;
     format!(
@@ -239,7 +240,7 @@ pub fn difference(difference: &super::compare::Difference, old: &str, new: &str)
     )
 }
 
-/// Adds up counts of the same names.
+/// Adds the counts of `other` to those with the same names in `known`.
 fn add_counts(known: &mut serde_json::Value, other: &serde_json::Value) {
     let Some(known) = known.as_object_mut() else { return };
     for (name, count) in other.as_object().into_iter().flatten() {
@@ -248,7 +249,7 @@ fn add_counts(known: &mut serde_json::Value, other: &serde_json::Value) {
     }
 }
 
-/// Adds up reports of several processes, as [`json`] wrote them: the shortest schedule of each finding stays.
+/// Merges the reports of several processes, as [`json`] wrote them. Keeps the shortest schedule of each finding.
 pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
     let mut objects: Vec<serde_json::Value> = Vec::new();
     let all = documents.iter().filter_map(|document| document["objects"].as_array()).flatten();

@@ -207,8 +207,8 @@ impl Lab {
                         let key = node.store.dbs[db as usize].key(slot).unwrap_or_default();
                         (due_ms, "key", key.to_vec())
                     }
-                    Timer::Blocked { place } => {
-                        let client = node.sessions.at(place).map(|session| session.id.number);
+                    Timer::Blocked { slot } => {
+                        let client = node.sessions.at(slot).map(|session| session.id.number);
                         (due_ms, "blocked", client.unwrap_or(0).to_string().into_bytes())
                     }
                     Timer::Unpause => (due_ms, "unpause", Vec::new()),
