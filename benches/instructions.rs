@@ -6,7 +6,7 @@
 //! runs.
 //!
 //! `cargo bench --bench instructions -- --check` compares the counts with `benches/instructions.txt`, and fails if a
-//! part takes 5 % more than recorded. To record new counts, run `cargo bench --bench instructions >
+//! part takes 1 % more than recorded. To record new counts, run `cargo bench --bench instructions >
 //! benches/instructions.txt`. Another compiler or C library gives other counts.
 
 #![allow(clippy::disallowed_methods)]
@@ -23,7 +23,9 @@ const TIMES: usize = 2000;
 
 const RECORDED: &str = include_str!("instructions.txt");
 /// The largest accepted ratio to the recorded count.
-const TOLERANCE: f64 = 1.05;
+const TOLERANCE: f64 = 1.01;
+/// A few instructions more are not, however small the part: the compiler places code differently with each change.
+const SLACK: u64 = 8;
 
 fn main() -> ExitCode {
     let args: Vec<String> = env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
@@ -47,7 +49,7 @@ fn main() -> ExitCode {
         match recorded(name).filter(|_| checks) {
             Some(before) => {
                 let times = now as f64 / before as f64;
-                is_worse |= times > TOLERANCE;
+                is_worse |= times > TOLERANCE && now > before + SLACK;
                 println!("{now:>8}  {name} ({:+.1} %)", (times - 1.0) * 100.0);
             }
             None => println!("{now:>8}  {name}"),
