@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_strtold_would_not_read_to_its_end() {
+    fn refuses_text_that_strtold_does_not_read_completely() {
         let refused = [
             "",
             " 1",

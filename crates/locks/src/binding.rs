@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_that_no_words_name_is_an_error() {
+    fn an_argument_of_unknown_meaning_is_an_error() {
         let script = b"if (redis.call('hexists', KEYS[1], ARGV[2]) == 1) then \
             redis.call('pexpire', KEYS[1], ARGV[1]); return ARGV[3]; end; return 0;";
         let error = Binding::of(super::super::rlock::roles::RENEW, script).unwrap_err();

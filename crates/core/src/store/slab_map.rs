@@ -343,7 +343,7 @@ mod tests {
         }
 
         #[test]
-        fn a_scan_returns_whatever_stays(
+        fn a_scan_returns_every_entry_that_remains(
             ops in prop::collection::vec((any::<bool>(), 0..200u8), 0..200),
             count in 0..20usize,
         ) {

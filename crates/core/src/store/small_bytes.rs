@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_byte_is_lost_to_the_form() {
+    fn the_inline_form_wastes_no_byte() {
         assert_eq!(size_of::<SmallBytes<22>>(), 24);
         assert_eq!(size_of::<SmallBytes<46>>(), 48);
         assert_eq!(size_of::<Option<Option<SmallBytes<22>>>>(), 24);

@@ -128,7 +128,7 @@ mod tests {
     use super::Value;
 
     #[test]
-    fn what_stands_in_place_makes_no_value_larger() {
+    fn inline_values_do_not_enlarge_the_enum() {
         assert_eq!(size_of::<Value>(), 48);
         assert_eq!(size_of::<crate::store::Entry>(), 72);
     }

@@ -26,7 +26,7 @@ fn a_member_has_one_owner() {
 }
 
 #[test]
-fn the_members_that_were_asked_for_are_sent() {
+fn the_requested_members_are_sent() {
     assert_eq!(members(0b101).collect::<Vec<_>>(), [0, 2]);
     let mut model = FasterMultiLock::default();
     let mut call = Call::default();

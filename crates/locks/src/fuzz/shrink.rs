@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matters_stays() {
+    fn steps_that_matter_remain() {
         let steps: Vec<Step> = (0..20).map(|n| step(n % 7, n % 3)).collect();
         let breaks = |steps: &[Step]| {
             let first = steps.iter().position(|step| step.action == 5);

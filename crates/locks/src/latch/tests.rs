@@ -19,7 +19,7 @@ fn a_request_counts_down_by_one() {
 }
 
 #[test]
-fn opening_is_told_once() {
+fn opening_sends_one_message() {
     let (mut keys, mut model) = (Keys::new(), CountDownLatch::default());
     keys.set_number("my:latch", 1);
     let found = keys.judge(&mut model, ("count_down", 0, 0), (Reply::Nil, NO_MESSAGES), |keys, _| {
@@ -29,7 +29,7 @@ fn opening_is_told_once() {
 }
 
 #[test]
-fn setting_and_opening_are_told_apart() {
+fn setting_and_opening_send_different_messages() {
     let model = CountDownLatch::default();
     let mut args = Args::default();
     for operation in [0, 1] {

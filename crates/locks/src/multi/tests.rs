@@ -21,7 +21,7 @@ fn acquire(model: &mut dyn Model, keys: &mut Keys, keeps: bool) -> Vec<Option<In
 }
 
 #[test]
-fn a_client_that_was_told_that_it_has_the_lock_has_enough_nodes() {
+fn a_client_has_the_lock_only_with_enough_nodes() {
     // The store represents one node.
     let found = acquire(&mut MultiLock::of(1), &mut Keys::new(), true);
     assert_eq!(found, [None; 6]);

@@ -8,7 +8,7 @@ use crate::testing::{Keys, NO_MESSAGES};
 use redlatch_core::store::{StringValue, Value};
 
 #[test]
-fn a_description_says_what_is_wrong_with_it() {
+fn an_invalid_description_names_its_error() {
     let good = include_str!("../../../../docs/locks/set-nx.toml");
     assert_eq!(scripts(good).map(|scripts| scripts.len()), Ok(2));
     assert_eq!(scripts("[renew]"), Err(DescriptionError::UnknownPart("renew".to_owned())));

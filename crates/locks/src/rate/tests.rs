@@ -11,7 +11,7 @@ fn one_in_five_seconds(keys: &mut Keys) {
 }
 
 #[test]
-fn no_more_is_granted_in_an_interval_than_the_rate() {
+fn an_interval_grants_at_most_the_rate() {
     for (ms, violated) in [(4_999, Some(Invariant::L1)), (5_000, None)] {
         let (mut keys, mut model) = (Keys::new(), RateLimiter::new(&ScriptSet::default()));
         one_in_five_seconds(&mut keys);
@@ -23,7 +23,7 @@ fn no_more_is_granted_in_an_interval_than_the_rate() {
 }
 
 #[test]
-fn who_is_refused_is_told_to_ask_again_within_the_interval() {
+fn a_refused_client_may_ask_again_within_the_interval() {
     for (told_ms, violated) in [(5_000, None), (0, Some(Invariant::L3)), (9_000, Some(Invariant::L3))] {
         let (mut keys, mut model) = (Keys::new(), RateLimiter::new(&ScriptSet::default()));
         one_in_five_seconds(&mut keys);

@@ -28,7 +28,7 @@ fn readers_share_the_lock_and_a_writer_does_not() {
 }
 
 #[test]
-fn a_writer_has_a_name_of_its_own() {
+fn a_writer_has_its_own_id() {
     let model = ReadWriteLock::new(&ScriptSet::default());
     let name = |operation: &str| {
         let index = model.operations().iter().position(|row| row.name == operation).expect(operation);

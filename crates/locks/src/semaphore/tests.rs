@@ -6,7 +6,7 @@ use crate::model::Reply;
 use crate::testing::{Keys, NO_MESSAGES, message};
 
 #[test]
-fn permits_change_by_what_was_asked_for() {
+fn permits_change_by_the_requested_number() {
     for (left, violated) in [(2, None), (1, Some(Invariant::Q1))] {
         let (mut keys, mut model) = (Keys::new(), Semaphore::default());
         keys.set_number("my:semaphore", 3);
@@ -18,7 +18,7 @@ fn permits_change_by_what_was_asked_for() {
 }
 
 #[test]
-fn waiters_are_not_told_a_negative_number() {
+fn messages_have_no_negative_number() {
     for (number, violated) in [("1", None), ("-1", Some(Invariant::Q3))] {
         let (mut keys, mut model) = (Keys::new(), Semaphore::default());
         keys.set_number("my:semaphore", 0);

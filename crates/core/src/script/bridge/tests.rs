@@ -120,7 +120,7 @@ fn run(machine: &mut Machine, body: &str) -> String {
 }
 
 #[test]
-fn what_a_function_owns_is_dropped_before_it_raises() {
+fn a_function_drops_its_values_before_it_raises() {
     let mut machine = machine();
     let before = owned().0.get();
     assert_eq!(run(&mut machine, "raise()"), "error: test:1: raised");
@@ -129,7 +129,7 @@ fn what_a_function_owns_is_dropped_before_it_raises() {
 }
 
 #[test]
-fn what_a_function_owns_is_dropped_when_it_panics() {
+fn a_function_drops_its_values_when_it_panics() {
     let mut machine = machine();
     let before = owned().0.get();
     let caught = catch_unwind(AssertUnwindSafe(|| run(&mut machine, "pcall(fail)")));
@@ -139,7 +139,7 @@ fn what_a_function_owns_is_dropped_when_it_panics() {
 }
 
 #[test]
-fn a_panic_where_the_reply_is_written_leaves_a_working_machine() {
+fn a_panic_in_writing_the_reply_leaves_a_working_machine() {
     let mut machine = machine();
     for body in ["return 'unwritable'", "for i = 1, 5000 do end return 'unwritable'"] {
         let caught = catch_unwind(AssertUnwindSafe(|| run(&mut machine, body)));
@@ -167,7 +167,7 @@ fn chunks_that_assign_to_globals_are_guarded() {
 }
 
 #[test]
-fn protected_tables_show_what_is_in_them() {
+fn protected_tables_show_their_entries() {
     let mut machine = machine();
     assert_eq!(run(&mut machine, "return keys(sealed)"), "inside ");
     assert_eq!(run(&mut machine, "return tostring(sealed.inside)"), "true");

@@ -90,7 +90,7 @@ fn changed(mut object: Vec<u8>, changes: &[Change]) -> Vec<u8> {
 
 proptest! {
     #[test]
-    fn a_restored_value_dumps_as_the_first_did(recipe in recipe(), compress: bool) {
+    fn a_restored_value_dumps_to_the_same_payload(recipe in recipe(), compress: bool) {
         let (value, limits) = make(&recipe);
         let payload = dump(&value, limits.version, compress);
         let restored = restore(&payload, &limits).expect("the payload is sound");
@@ -151,7 +151,7 @@ fn an_expiry_is_kept_in_every_form() {
 }
 
 #[test]
-fn what_a_release_does_not_know_is_refused() {
+fn encodings_unknown_to_a_release_are_refused() {
     let limits = Limits::for_version(Version::V7_0);
     let newer = seal(b"\x00\x01x".to_vec(), Version::V7_4);
     assert_eq!(restore(&newer, &limits).err(), Some(Refusal::VersionOrChecksum));
