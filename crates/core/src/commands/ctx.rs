@@ -1,6 +1,7 @@
 //! What a handler works with: its words, the client, the data, the reply.
 
 use crate::commands::command::Command;
+use crate::commands::edit::{Edit, Editable};
 use crate::error::{self, Error};
 use crate::long_double::LongDouble;
 use crate::node::Node;
@@ -8,7 +9,7 @@ use crate::node::blocking::timeout_reply;
 use crate::node::notify::Class;
 use crate::node::session::{Session, SessionId, TimeoutReply, Wait};
 use crate::num;
-use crate::store::{Entry, Kind, Now, Value};
+use crate::store::{Entry, Kind, Limits, Now, Value};
 use crate::version::Version;
 use crate::wire::Reply;
 
@@ -189,41 +190,73 @@ impl<'a> Ctx<'a> {
         Ok((value, self.reply))
     }
 
-    /// Debug builds notice a key that is changed without [`touched`](Self::touched).
+    /// Records that the handler is about to change a key: debug builds check at the end of the event that a key which
+    /// changed was also announced.
     fn note_edit(&mut self, _key: &[u8]) {
         #[cfg(debug_assertions)]
         self.node.note_edit(self.db, _key);
     }
 
-    /// The value of a key, to be changed. The caller says what it did by [`touched`](Self::touched).
-    pub fn edit<T: Kind>(&mut self, key: &[u8]) -> Result<Option<&mut T>, Error> {
+    /// Returns the value of a key, to be changed, or `None` if there is no such key.
+    ///
+    /// # Errors
+    /// If the value is of another type.
+    pub fn edit<'k, T: Editable>(&mut self, key: &'k [u8]) -> Result<Option<Edit<'_, 'k, T>>, Error> {
         self.note_edit(key);
         match self.find_for_write(key) {
-            Some(slot) => self.value_mut_at(slot).map(Some),
+            Some(slot) => self.edit_at(key, slot).map(Some),
             None => Ok(None),
         }
     }
 
-    /// The value of a key, to be changed; a new empty one if the key does not exist.
-    pub fn edit_or_create<T: Kind>(&mut self, key: &[u8]) -> Result<&mut T, Error> {
+    /// Returns the value of a key, to be changed, and first creates an empty one if there is no such key.
+    ///
+    /// # Errors
+    /// If the value is of another type.
+    pub fn edit_or_create<'k, T: Editable + Kind>(
+        &mut self,
+        key: &'k [u8],
+    ) -> Result<Edit<'_, 'k, T>, Error> {
+        self.edit_or_insert(key, T::empty)
+    }
+
+    /// Returns the value of a key, to be changed, and first inserts what `create` returns if there is no such key.
+    ///
+    /// # Errors
+    /// If the value is of another type.
+    pub fn edit_or_insert<'k, T: Editable>(
+        &mut self,
+        key: &'k [u8],
+        create: impl FnOnce(&Limits) -> Value,
+    ) -> Result<Edit<'_, 'k, T>, Error> {
         self.note_edit(key);
-        let slot = match self.find_for_write(key) {
-            Some(slot) => slot,
-            None => {
-                let value = T::empty(&self.node.store.limits);
-                self.insert(key, value)
-            }
-        };
-        self.value_mut_at(slot)
+        if let Some(slot) = self.find_for_write(key) {
+            return self.edit_at(key, slot);
+        }
+        let value = create(&self.node.store.limits);
+        let slot = self.insert_quietly(key, value);
+        Ok(Edit::begun(self.node, self.db, key, slot))
     }
 
-    fn value_mut_at<T: Kind>(&mut self, slot: u32) -> Result<&mut T, Error> {
-        let entry = self.node.store.dbs[self.db].entry_mut(slot).ok_or(error::NO_SUCH_KEY)?;
-        T::of_mut(&mut entry.value).ok_or(error::WRONG_TYPE)
+    fn edit_at<'k, T: Editable>(&mut self, key: &'k [u8], slot: u32) -> Result<Edit<'_, 'k, T>, Error> {
+        let is_of_type = self.entry(slot).is_some_and(|entry| T::of(&entry.value).is_some());
+        if is_of_type { Ok(Edit::new(self.node, self.db, key, slot)) } else { Err(error::WRONG_TYPE) }
     }
 
-    /// Puts a value under a key that does not exist.
-    pub fn insert(&mut self, key: &[u8], value: Value) -> u32 {
+    /// Inserts a value of any type, with its expiry (Unix time in ms), under a key that does not exist.
+    pub fn insert<'k>(
+        &mut self,
+        key: &'k [u8],
+        value: Value,
+        expires_at_ms: Option<i64>,
+    ) -> Edit<'_, 'k, Value> {
+        let slot = self.insert_quietly(key, value);
+        self.node.store.set_expiry(self.db, slot, expires_at_ms);
+        Edit::begun(self.node, self.db, key, slot)
+    }
+
+    /// Inserts a value under a key that does not exist, wakes the clients that wait for it, and publishes the `new` event.
+    fn insert_quietly(&mut self, key: &[u8], value: Value) -> u32 {
         self.note_edit(key);
         let slot = self.node.store.insert(self.db, key, value);
         self.node.signal_ready(self.db, key);
@@ -231,38 +264,56 @@ impl<'a> Ctx<'a> {
         slot
     }
 
-    /// Sets a key whatever it held before; its expiry goes unless it is kept.
-    pub fn set_key(&mut self, key: &[u8], value: Value, keep_ttl: bool) -> u32 {
+    /// Sets a key whatever it held before. Removes its expiry unless `keep_ttl` is true.
+    pub fn set_key<'k, T: Editable + Into<Value>>(
+        &mut self,
+        key: &'k [u8],
+        value: T,
+        keep_ttl: bool,
+    ) -> Edit<'_, 'k, T> {
         self.note_edit(key);
-        match self.find_for_write(key) {
+        let slot = match self.find_for_write(key) {
             Some(slot) => {
-                self.node.store.replace(self.db, slot, value);
+                self.node.store.replace(self.db, slot, value.into());
                 if !keep_ttl {
                     self.node.store.set_expiry(self.db, slot, None);
                 }
                 slot
             }
-            None => self.insert(key, value),
-        }
+            None => self.insert_quietly(key, value.into()),
+        };
+        Edit::begun(self.node, self.db, key, slot)
     }
 
-    /// Sets a key to the result of a STORE command, or deletes it if the result is empty; says what happened.
-    pub fn store_result(&mut self, key: &[u8], value: Option<Value>, class: Class, event: &str) {
-        match value {
-            Some(value) => {
-                self.set_key(key, value, false);
-                self.touched(key, class, event);
-            }
+    /// Sets a key to the result of a STORE command, with its event and count of changes, or deletes the key if there is no
+    /// result.
+    pub fn store_result<T: Editable + Into<Value>>(
+        &mut self,
+        key: &[u8],
+        result: Option<T>,
+        event: &str,
+        changes: usize,
+    ) {
+        match result {
+            Some(value) => self.set_key(key, value, false).done(event, changes),
             None => {
-                if self.delete(key) {
-                    self.touched(key, Class::GENERIC, "del");
-                }
+                self.delete(key);
             }
         }
     }
 
-    /// Deletes a key without a word. True if it existed.
+    /// Deletes a key, with its `del` event. Returns whether it existed.
     pub fn delete(&mut self, key: &[u8]) -> bool {
+        let existed = self.discard(key);
+        if existed {
+            self.announce(key, Class::GENERIC, "del");
+        }
+        existed
+    }
+
+    /// Removes a key without an event: another value takes its place, or the caller announces the change. Returns whether the key
+    /// existed.
+    pub fn discard(&mut self, key: &[u8]) -> bool {
         self.note_edit(key);
         match self.find_quietly(key) {
             Some(slot) => self.node.store.remove(self.db, slot).is_some(),
@@ -270,44 +321,21 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Deletes a key whose last element was taken, with its event.
-    pub fn delete_if_empty(&mut self, key: &[u8]) -> bool {
-        let empty = |entry: &Entry| entry.value.is_empty();
-        let Some(slot) = self.node.store.dbs[self.db].find(key) else { return false };
-        if !self.entry(slot).is_some_and(empty) {
-            return false;
-        }
-        self.node.store.remove(self.db, slot);
-        self.node.notify(Class::GENERIC, "del", self.db, key);
-        true
-    }
-
-    pub fn set_expiry(&mut self, slot: u32, expires_at_ms: Option<i64>) {
+    /// Sets the expiry of a key (Unix time in ms), with its `expire` event, or removes it, with its `persist` event.
+    pub fn set_expiry(&mut self, key: &[u8], slot: u32, expires_at_ms: Option<i64>) {
+        self.note_edit(key);
         self.node.store.set_expiry(self.db, slot, expires_at_ms);
+        self.announce(key, Class::GENERIC, if expires_at_ms.is_some() { "expire" } else { "persist" });
     }
 
-    /// Says that a key was changed: watchers and waiting clients first, then the event, then the count of changes.
-    pub fn touched(&mut self, key: &[u8], class: Class, event: &str) {
-        self.changed(key, class, event, 1);
+    /// Announces one change of a key that no [`Edit`] covers, because the key was removed.
+    pub fn announce(&mut self, key: &[u8], class: Class, event: &str) {
+        self.node.announce(self.db, key, class, event, 1);
     }
 
-    /// [`touched`](Self::touched), for a command that counts each element as a change.
-    pub fn changed(&mut self, key: &[u8], class: Class, event: &str, changes: usize) {
-        self.node.signal_modified(self.db, key);
-        self.node.notify(class, event, self.db, key);
-        self.node.dirty += changes as u64;
-    }
-
-    /// Only the event, for the second and later ones of a command.
+    /// Publishes a further event of a change that is already announced.
     pub fn notify(&mut self, key: &[u8], class: Class, event: &str) {
         self.node.notify(class, event, self.db, key);
-    }
-
-    /// Fields of a hash were set or removed: the next end of one may be another.
-    pub fn field_expiries_changed(&mut self, key: &[u8]) {
-        if let Some(slot) = self.node.store.dbs[self.db].find(key) {
-            self.node.store.rearm(self.db, slot);
-        }
     }
 
     pub fn random(&mut self) -> u64 {

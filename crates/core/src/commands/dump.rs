@@ -119,20 +119,21 @@ fn restore(ctx: &mut Ctx) -> Outcome {
         _ if options.absolute => Some(ttl_ms),
         _ => Some(ttl_ms.wrapping_add(now_ms)),
     };
-    let deleted = options.replace && ctx.delete(key);
+    let deleted = options.replace && ctx.discard(key);
     if expires_at_ms.is_some_and(|end_ms| end_ms <= now_ms) {
         if deleted {
-            ctx.touched(key, Class::GENERIC, "del");
+            ctx.announce(key, Class::GENERIC, "del");
         }
         ctx.reply.ok();
         return Ok(());
     }
-    let slot = ctx.insert(key, value);
-    ctx.set_expiry(slot, expires_at_ms);
+    let now = ctx.now();
+    let mut edit = ctx.insert(key, value, expires_at_ms);
     if let Some(idle_s) = options.idle_s {
-        set_idle(ctx, slot, idle_s);
+        let now_s = (now.mono_us / 1_000_000) as u32;
+        edit.set_used_at(now_s.wrapping_sub(idle_on_the_clock(idle_s, now)));
     }
-    ctx.touched(key, Class::GENERIC, "restore");
+    edit.done("restore", 1);
     ctx.reply.ok();
     Ok(())
 }
@@ -141,15 +142,6 @@ fn refused(refusal: Refusal) -> Error {
     match refusal {
         Refusal::VersionOrChecksum => Error::new("ERR DUMP payload version or checksum are wrong"),
         Refusal::BadFormat => Error::new("ERR Bad data format"),
-    }
-}
-
-/// Marks a key as last used so many seconds ago.
-fn set_idle(ctx: &mut Ctx, slot: u32, idle_s: i64) {
-    let now = ctx.now();
-    let db = ctx.db();
-    if let Some(entry) = ctx.node.store.dbs[db].entry_mut(slot) {
-        entry.used_at_s = ((now.mono_us / 1_000_000) as u32).wrapping_sub(idle_on_the_clock(idle_s, now));
     }
 }
 

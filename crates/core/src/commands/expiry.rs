@@ -3,7 +3,6 @@
 use super::command::*;
 use super::ctx::{Ctx, Words};
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -208,10 +207,8 @@ fn expire_generic(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     }
     if when_ms <= now_ms {
         ctx.delete(key);
-        ctx.touched(key, Class::GENERIC, "del");
     } else {
-        ctx.set_expiry(slot, Some(when_ms));
-        ctx.touched(key, Class::GENERIC, "expire");
+        ctx.set_expiry(key, slot, Some(when_ms));
     }
     ctx.reply.int(1);
     Ok(())
@@ -223,8 +220,7 @@ fn persist(ctx: &mut Ctx) -> Outcome {
         |ctx: &Ctx, slot: &u32| ctx.entry(*slot).is_some_and(|entry| entry.expires_at_ms().is_some());
     match ctx.find_for_write(key).filter(|slot| volatile(ctx, slot)) {
         Some(slot) => {
-            ctx.set_expiry(slot, None);
-            ctx.touched(key, Class::GENERIC, "persist");
+            ctx.set_expiry(key, slot, None);
             ctx.reply.int(1);
         }
         None => ctx.reply.int(0),

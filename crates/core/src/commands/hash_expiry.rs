@@ -4,7 +4,6 @@ use super::command::*;
 use super::ctx::Ctx;
 use super::expiry::{Base, Unit, to_unix_ms};
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::Hash;
 use crate::wire::Reply;
@@ -174,20 +173,17 @@ fn expire(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     let now_ms = ctx.now().wall_ms();
     // The type of the key is judged before the words.
     let words = parse_expire(ctx, unit, base);
-    let hash = ctx.edit::<Hash>(key)?;
+    let edit = ctx.edit::<Hash>(key)?;
     let (end_ms, condition, fields) = words?;
-    let Some(hash) = hash else { return reply_each(ctx.reply, fields, |_| NO_FIELD) };
+    let Some(mut edit) = edit else { return reply_each(ctx.reply, fields, |_| NO_FIELD) };
+    let hash = &mut *edit;
     hash.become_extended();
     let outcomes: Vec<i64> =
         fields.iter().map(|field| expire_field(hash, field, condition, end_ms, now_ms)).collect();
     let count = |outcome| outcomes.iter().filter(|&&other| other == outcome).count();
     let (deleted, set) = (count(DELETED), count(SET));
-    if deleted + set > 0 {
-        ctx.node.stats.expired_hash_fields += deleted as u64;
-        ctx.field_expiries_changed(key);
-        ctx.changed(key, Class::HASH, if deleted > 0 { "hdel" } else { "hexpire" }, deleted + set);
-        ctx.delete_if_empty(key);
-    }
+    edit.done_if_any(if deleted > 0 { "hdel" } else { "hexpire" }, deleted + set);
+    ctx.node.stats.expired_hash_fields += deleted as u64;
     reply_each(ctx.reply, outcomes, |outcome| outcome)
 }
 
@@ -257,9 +253,10 @@ fn hpersist(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let now_ms = ctx.now().wall_ms();
     let fields = fields(ctx, 2, NOT_POSITIVE);
-    let hash = ctx.edit::<Hash>(key)?;
+    let edit = ctx.edit::<Hash>(key)?;
     let fields = fields?;
-    let Some(hash) = hash else { return reply_each(ctx.reply, fields, |_| NO_FIELD) };
+    let Some(mut edit) = edit else { return reply_each(ctx.reply, fields, |_| NO_FIELD) };
+    let hash = &mut *edit;
     let persist = |name: &&[u8]| match hash.field(name) {
         Some(field) if !field.is_expired(now_ms) => {
             let had_expiry = field.expires_at_ms.is_some();
@@ -269,10 +266,7 @@ fn hpersist(ctx: &mut Ctx) -> Outcome {
         _ => NO_FIELD,
     };
     let outcomes: Vec<i64> = fields.iter().map(persist).collect();
-    if outcomes.contains(&SET) {
-        ctx.field_expiries_changed(key);
-        ctx.touched(key, Class::HASH, "hpersist");
-    }
+    edit.done_if_any("hpersist", outcomes.contains(&SET) as usize);
     reply_each(ctx.reply, outcomes, |outcome| outcome)
 }
 

@@ -2,9 +2,8 @@
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
-use super::lists::{pop_range, popped, push_event};
+use super::lists::{finish_pop, pop_range, push_event, reply_elements};
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::node::session::{TimeoutReply, Wait};
 use crate::num;
 use crate::store::List;
@@ -157,17 +156,21 @@ fn move_element(ctx: &mut Ctx, step: Move) -> Outcome {
         return Ok(());
     }
     ctx.edit::<List>(step.to)?;
-    let element = ctx.edit::<List>(step.from)?.and_then(|list| list.pop(step.from_end)).unwrap_or_default();
-    let limits = ctx.node.store.limits.clone();
-    let list = ctx.edit_or_create::<List>(step.to)?;
+    let Some(mut from) = ctx.edit::<List>(step.from)? else { return Ok(()) };
+    let element = from.pop(step.from_end).unwrap_or_default();
+    // Redis announces the push first. Both keys may be the same list.
+    let from = from.postpone();
+    let mut to = ctx.edit_or_create::<List>(step.to)?;
+    let (list, limits) = to.with_limits();
     // Redis guesses the room that an element takes by its text, and an integer has none by then.
     let text = if num::parse_i64(&element).is_some() { &b""[..] } else { &element };
-    list.prepare([text], &limits);
-    list.push(step.to_end, &element, &limits);
-    ctx.reply.bulk(&element);
+    list.prepare([text], limits);
+    list.push(step.to_end, &element, limits);
     // The pop counts as the change.
-    ctx.changed(step.to, Class::LIST, push_event(step.to_end), 0);
-    popped(ctx, step.from, step.from_end, 1)
+    to.done(push_event(step.to_end), 0);
+    finish_pop(from.resume(ctx), step.from_end, 1);
+    ctx.reply.bulk(&element);
+    Ok(())
 }
 
 fn move_or_wait(ctx: &mut Ctx, step: Move, timeout_at: usize) -> Outcome {
@@ -200,11 +203,13 @@ fn pop_or_wait(ctx: &mut Ctx, end: End) -> Outcome {
         ctx.wait_for(Wait::List, keys, timeout_ms, TimeoutReply::NullArray);
         return Ok(());
     };
-    let element = ctx.edit::<List>(key)?.and_then(|list| list.pop(end)).unwrap_or_default();
+    let Some(mut list) = ctx.edit::<List>(key)? else { return Ok(()) };
+    let element = list.pop(end).unwrap_or_default();
+    finish_pop(list, end, 1);
     ctx.reply.array(2);
     ctx.reply.bulk(key);
     ctx.reply.bulk(&element);
-    popped(ctx, key, end, 1)
+    Ok(())
 }
 
 /// The first of several keys that holds a list.
@@ -241,9 +246,12 @@ fn blmpop(ctx: &mut Ctx) -> Outcome {
 }
 
 fn pop_with_key(ctx: &mut Ctx, key: &[u8], end: End, count: i64) -> Outcome {
+    let Some(list) = ctx.edit::<List>(key)? else { return Ok(()) };
+    let elements = pop_range(list, end, count);
     ctx.reply.array(2);
     ctx.reply.bulk(key);
-    pop_range(ctx, key, end, count)
+    reply_elements(ctx.reply, &elements);
+    Ok(())
 }
 
 /// `numkeys key … LEFT|RIGHT [COUNT count]`.

@@ -2,12 +2,13 @@
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
+use super::edit::Edit;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::List;
 use crate::store::list::{Element, End};
 use crate::version::Version;
+use crate::wire::Reply;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -193,15 +194,15 @@ fn push(ctx: &mut Ctx, end: End, must_exist: bool) -> Outcome {
         ctx.reply.int(0);
         return Ok(());
     }
-    let limits = ctx.node.store.limits.clone();
-    let list = ctx.edit_or_create::<List>(key)?;
-    list.prepare(elements.iter().copied(), &limits);
+    let mut edit = ctx.edit_or_create::<List>(key)?;
+    let (list, limits) = edit.with_limits();
+    list.prepare(elements.iter().copied(), limits);
     for element in elements {
-        list.push(end, element, &limits);
+        list.push(end, element, limits);
     }
     let len = list.len();
+    edit.done(push_event(end), elements.len());
     ctx.reply.int(len as i64);
-    ctx.changed(key, Class::LIST, push_event(end), elements.len());
     Ok(())
 }
 
@@ -228,11 +229,14 @@ fn pop(ctx: &mut Ctx, end: End) -> Outcome {
         (None, None) => ctx.reply.null(),
         (None, Some(_)) => ctx.reply.null_array(),
         (Some(_), Some(0)) => ctx.reply.array(0),
-        (Some(_), Some(count)) => pop_range(ctx, key, end, count)?,
-        (Some(list), None) => {
+        (Some(list), Some(count)) => {
+            let elements = pop_range(list, end, count);
+            reply_elements(ctx.reply, &elements);
+        }
+        (Some(mut list), None) => {
             let element = list.pop(end);
+            finish_pop(list, end, 1);
             ctx.reply.bulk_or_null(element.as_deref());
-            popped(ctx, key, end, 1)?;
         }
     }
     Ok(())
@@ -242,33 +246,33 @@ fn positive(word: &[u8]) -> Result<i64, Error> {
     num::parse_i64(word).filter(|&n| n >= 0).ok_or(error::MUST_BE_POSITIVE)
 }
 
-/// Pops up to `count` elements of a list into an array of their own.
-pub fn pop_range(ctx: &mut Ctx, key: &[u8], end: End, count: i64) -> Outcome {
-    let Some(list) = ctx.edit::<List>(key)? else { return Ok(()) };
+/// Pops up to `count` elements of a list and finishes the edit.
+pub fn pop_range(mut edit: Edit<List>, end: End, count: i64) -> Vec<Element> {
+    let list = &mut *edit;
     let count = (list.len() as i64).min(count) as usize;
-    let elements: Vec<Element> = (0..count).filter_map(|_| list.pop(end)).collect();
-    ctx.reply.array(elements.len());
-    for element in &elements {
-        ctx.reply.bulk(element);
-    }
-    popped(ctx, key, end, count)
+    let elements = (0..count).filter_map(|_| list.pop(end)).collect();
+    finish_pop(edit, end, count);
+    elements
 }
 
-/// What follows when `count` elements were popped.
-pub fn popped(ctx: &mut Ctx, key: &[u8], end: End, count: usize) -> Outcome {
-    ctx.changed(key, Class::LIST, if end == End::Head { "lpop" } else { "rpop" }, count);
-    settle(ctx, key)
+/// Writes popped elements as an array.
+pub fn reply_elements(reply: &mut Reply, elements: &[Element]) {
+    reply.array(elements.len());
+    for element in elements {
+        reply.bulk(element);
+    }
 }
 
-/// A list that lost elements goes with its last one; a short one may be a listpack again.
-fn settle(ctx: &mut Ctx, key: &[u8]) -> Outcome {
-    if !ctx.delete_if_empty(key) {
-        let limits = ctx.node.store.limits.clone();
-        if let Some(list) = ctx.edit::<List>(key)? {
-            list.shrink(&limits);
-        }
-    }
-    Ok(())
+/// Finishes an edit that popped `count` elements.
+pub fn finish_pop(edit: Edit<List>, end: End, count: usize) {
+    finish_removal(edit, if end == End::Head { "lpop" } else { "rpop" }, count);
+}
+
+/// Finishes an edit that removed `count` elements. A short list may become a listpack again.
+fn finish_removal(mut edit: Edit<List>, event: &str, count: usize) {
+    let (list, limits) = edit.with_limits();
+    list.shrink(limits);
+    edit.done(event, count);
 }
 
 fn llen(ctx: &mut Ctx) -> Outcome {
@@ -298,15 +302,19 @@ fn place(index: i64, len: usize) -> Option<usize> {
 fn lset(ctx: &mut Ctx) -> Outcome {
     let (key, element) = (ctx.argv[1], ctx.argv[3]);
     let index = ctx.int(2);
-    let limits = ctx.node.store.limits.clone();
-    let list = ctx.edit::<List>(key)?.ok_or(error::NO_SUCH_KEY)?;
+    let version = ctx.version();
+    let mut edit = ctx.edit::<List>(key)?.ok_or(error::NO_SUCH_KEY)?;
     // Since 7.2 Redis looks at the low 32 bits of the index only.
-    let index = if limits.version >= Version::V7_2 { index? as i32 as i64 } else { index? };
-    list.prepare([element], &limits);
-    let at = place(index, list.len()).ok_or(error::INDEX_OUT_OF_RANGE)?;
-    list.set(at, element, &limits);
-    list.shrink(&limits);
-    ctx.touched(key, Class::LIST, "lset");
+    let index = if version >= Version::V7_2 { index? as i32 as i64 } else { index? };
+    let (list, limits) = edit.with_limits();
+    list.prepare([element], limits);
+    let Some(at) = place(index, list.len()) else {
+        edit.unchanged();
+        return Err(error::INDEX_OUT_OF_RANGE);
+    };
+    list.set(at, element, limits);
+    list.shrink(limits);
+    edit.done("lset", 1);
     ctx.reply.ok();
     Ok(())
 }
@@ -317,18 +325,19 @@ fn linsert(ctx: &mut Ctx) -> Outcome {
     if !after && !side.eq_ignore_ascii_case(b"BEFORE") {
         return Err(error::SYNTAX);
     }
-    let limits = ctx.node.store.limits.clone();
-    let Some(list) = ctx.edit::<List>(key)? else {
+    let Some(mut edit) = ctx.edit::<List>(key)? else {
         ctx.reply.int(0);
         return Ok(());
     };
-    list.prepare([element], &limits);
-    if !list.insert(pivot, after, element, &limits) {
+    let (list, limits) = edit.with_limits();
+    list.prepare([element], limits);
+    if !list.insert(pivot, after, element, limits) {
+        edit.unchanged();
         ctx.reply.int(-1);
         return Ok(());
     }
     let len = list.len();
-    ctx.touched(key, Class::LIST, "linsert");
+    edit.done("linsert", 1);
     ctx.reply.int(len as i64);
     Ok(())
 }
@@ -339,7 +348,7 @@ fn lrem(ctx: &mut Ctx) -> Outcome {
     if ctx.version() >= Version::V7_4 {
         negatable(limit)?;
     }
-    let Some(list) = ctx.edit::<List>(key)? else {
+    let Some(mut list) = ctx.edit::<List>(key)? else {
         ctx.reply.int(0);
         return Ok(());
     };
@@ -347,8 +356,9 @@ fn lrem(ctx: &mut Ctx) -> Outcome {
     let most = if limit == 0 { usize::MAX } else { limit.unsigned_abs() as usize };
     let removed = list.remove(element, from, most);
     if removed > 0 {
-        ctx.changed(key, Class::LIST, "lrem", removed);
-        settle(ctx, key)?;
+        finish_removal(list, "lrem", removed);
+    } else {
+        list.unchanged();
     }
     ctx.reply.int(removed as i64);
     Ok(())
@@ -362,12 +372,12 @@ fn negatable(number: i64) -> Result<i64, Error> {
 fn ltrim(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let (start, stop) = (ctx.int(2)?, ctx.int(3)?);
-    if let Some(list) = ctx.edit::<List>(key)? {
+    if let Some(mut list) = ctx.edit::<List>(key)? {
         let (start, count) = range(start, stop, list.len());
         let removed = list.len() - count;
         list.trim(start, count);
-        ctx.changed(key, Class::LIST, "ltrim", removed);
-        settle(ctx, key)?;
+        // Redis announces LTRIM even where it removes nothing.
+        finish_removal(list, "ltrim", removed);
     }
     ctx.reply.ok();
     Ok(())

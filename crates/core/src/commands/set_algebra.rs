@@ -6,7 +6,6 @@ use super::command::*;
 use super::ctx::{Ctx, Words};
 use super::sets::write_set;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::set::Member;
 use crate::store::{Kind, Limits, Set};
@@ -155,8 +154,8 @@ fn store(ctx: &mut Ctx, operation: Operation) -> Outcome {
     let to = ctx.argv[1];
     let result = compute(ctx, operation, &ctx.argv[2..])?;
     ctx.reply.int(result.len() as i64);
-    let result = (!result.is_empty()).then(|| result.into());
-    ctx.store_result(to, result, Class::SET, operation.event());
+    let result = (!result.is_empty()).then_some(result);
+    ctx.store_result(to, result, operation.event(), 1);
     Ok(())
 }
 

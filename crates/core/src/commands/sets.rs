@@ -5,7 +5,6 @@ use super::ctx::Ctx;
 use super::random::{MAX_DRAWS, MAX_REPLY};
 use super::scan;
 use crate::error::{self, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::{Kind, Set};
 use crate::wire::Reply;
@@ -129,31 +128,25 @@ pub const COMMANDS: &[Command] = &[
 
 fn sadd(ctx: &mut Ctx) -> Outcome {
     let (key, members) = (ctx.argv[1], &ctx.argv[2..]);
-    let limits = ctx.node.store.limits.clone();
-    if ctx.edit::<Set>(key)?.is_none() {
-        let set = Set::for_members(members[0], members.len(), &limits);
-        ctx.insert(key, set.into());
-    }
-    let set = ctx.edit_or_create::<Set>(key)?;
-    set.expect(members.len(), &limits);
-    let added = members.iter().filter(|member| set.add(member, &limits)).count();
-    if added > 0 {
-        ctx.changed(key, Class::SET, "sadd", added);
-    }
+    let mut edit =
+        ctx.edit_or_insert::<Set>(key, |limits| Set::for_members(members[0], members.len(), limits).into())?;
+    let (set, limits) = edit.with_limits();
+    set.expect(members.len(), limits);
+    let added = members.iter().filter(|member| set.add(member, limits)).count();
+    edit.done_if_any("sadd", added);
     ctx.reply.int(added as i64);
     Ok(())
 }
 
 fn srem(ctx: &mut Ctx) -> Outcome {
     let (key, members) = (ctx.argv[1], &ctx.argv[2..]);
-    let removed = match ctx.edit::<Set>(key)? {
-        Some(set) => members.iter().filter(|member| set.remove(member)).count(),
-        None => 0,
+    let Some(mut edit) = ctx.edit::<Set>(key)? else {
+        ctx.reply.int(0);
+        return Ok(());
     };
-    if removed > 0 {
-        ctx.changed(key, Class::SET, "srem", removed);
-        ctx.delete_if_empty(key);
-    }
+    let set = &mut *edit;
+    let removed = members.iter().filter(|member| set.remove(member)).count();
+    edit.done_if_any("srem", removed);
     ctx.reply.int(removed as i64);
     Ok(())
 }
@@ -167,23 +160,20 @@ fn smove(ctx: &mut Ctx) -> Outcome {
         return Ok(());
     };
     let is_member = set.contains(member);
+    set.unchanged();
     ctx.edit::<Set>(to)?;
     ctx.reply.int(is_member as i64);
     if !is_member || from == to {
         return Ok(());
     }
-    if let Some(set) = ctx.edit::<Set>(from)? {
+    if let Some(mut set) = ctx.edit::<Set>(from)? {
         set.remove(member);
+        set.done("srem", 1);
     }
-    ctx.touched(from, Class::SET, "srem");
-    ctx.delete_if_empty(from);
-    let limits = ctx.node.store.limits.clone();
-    if !ctx.exists(to) {
-        ctx.insert(to, Set::for_members(member, 1, &limits).into());
-    }
-    if ctx.edit_or_create::<Set>(to)?.add(member, &limits) {
-        ctx.touched(to, Class::SET, "sadd");
-    }
+    let mut edit = ctx.edit_or_insert::<Set>(to, |limits| Set::for_members(member, 1, limits).into())?;
+    let (set, limits) = edit.with_limits();
+    let is_new = set.add(member, limits);
+    edit.done_if_any("sadd", is_new as usize);
     Ok(())
 }
 
@@ -268,28 +258,27 @@ fn pop_one(ctx: &mut Ctx, key: &[u8]) -> Outcome {
         return Ok(());
     }
     let draw = ctx.random();
-    let member = ctx.edit::<Set>(key)?.and_then(|set| set.pop_random(draw));
+    let Some(mut set) = ctx.edit::<Set>(key)? else { return Ok(()) };
+    let member = set.pop_random(draw);
+    set.done("spop", 1);
     ctx.reply.bulk_or_null(member.as_deref());
-    ctx.touched(key, Class::SET, "spop");
-    ctx.delete_if_empty(key);
     Ok(())
 }
 
 fn pop_some(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
-    let Some(form) = ctx.edit::<Set>(key)?.map(|set| Form::of(set)).filter(|_| count > 0) else {
+    let Some(form) = ctx.edit::<Set>(key)?.map(|set| Form::of(&set)).filter(|_| count > 0) else {
         ctx.reply.set(0);
         return Ok(());
     };
     let picks = pick_places(ctx, form, count);
-    let limits = ctx.node.store.limits.clone();
-    let Some(set) = ctx.edit::<Set>(key)? else { return Ok(()) };
-    let members = set.take(&picks, &limits);
+    let Some(mut edit) = ctx.edit::<Set>(key)? else { return Ok(()) };
+    let (set, limits) = edit.with_limits();
+    let members = set.take(&picks, limits);
+    edit.done("spop", members.len());
     ctx.reply.set(members.len());
     for member in &members {
         ctx.reply.bulk(member);
     }
-    ctx.changed(key, Class::SET, "spop", members.len());
-    ctx.delete_if_empty(key);
     Ok(())
 }
 

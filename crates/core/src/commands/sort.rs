@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use super::command::*;
 use super::ctx::{Ctx, Origin};
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::list::End;
 use crate::store::{List, Value};
@@ -255,9 +254,8 @@ fn store(ctx: &mut Ctx, key: &[u8], result: Vec<Option<Vec<u8>>>) {
     for element in &elements {
         list.push(End::Tail, element, &limits);
     }
-    let value = (!list.is_empty()).then(|| list.into());
-    ctx.store_result(key, value, Class::LIST, "sortstore");
+    let list = (!list.is_empty()).then_some(list);
     // Each element is a change.
-    ctx.node.dirty += elements.len().saturating_sub(1) as u64;
+    ctx.store_result(key, list, "sortstore", elements.len());
     ctx.reply.int(elements.len() as i64);
 }

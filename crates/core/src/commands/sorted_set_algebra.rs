@@ -8,7 +8,6 @@ use super::command::*;
 use super::ctx::{Ctx, Words};
 use super::sorted_sets::reply_members;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::{SortedSet, Value};
 
@@ -329,8 +328,8 @@ fn store(ctx: &mut Ctx, operation: Operation) -> Outcome {
     }
     result.become_listpack_if_possible(&limits);
     let len = result.len();
-    let result = (len > 0).then(|| result.into());
-    ctx.store_result(ctx.argv[1], result, Class::ZSET, ctx.command.name);
+    let result = (len > 0).then_some(result);
+    ctx.store_result(ctx.argv[1], result, ctx.command.name, 1);
     ctx.reply.int(len as i64);
     Ok(())
 }

@@ -3,7 +3,6 @@
 use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::node::session::{TimeoutReply, Wait};
 use crate::num;
 use crate::store::SortedSet;
@@ -201,13 +200,19 @@ fn has_members(ctx: &mut Ctx, key: &[u8]) -> Result<bool, Error> {
 
 /// Pops up to `count` members of a set, which has some.
 fn pop(ctx: &mut Ctx, key: &[u8], side: Side, count: usize, layout: Layout) -> Outcome {
-    let Some(set) = ctx.edit::<SortedSet>(key)? else { return Ok(()) };
+    let Some(mut edit) = ctx.edit::<SortedSet>(key)? else { return Ok(()) };
+    let set = &mut *edit;
     let len = set.len().min(count);
     let take = || match side {
         Side::Min => set.pop_min(),
         Side::Max => set.pop_max(),
     };
     let popped: Vec<(Box<[u8]>, f64)> = std::iter::repeat_with(take).take(len).flatten().collect();
+    let event = match side {
+        Side::Min => "zpopmin",
+        Side::Max => "zpopmax",
+    };
+    edit.done(event, len);
     // ZPOPMIN nests its pairs in RESP3, but only where a count was given.
     let counted = ctx.argv.len() > 2 && ctx.reply.protocol == Protocol::Resp3;
     let nested = layout == Layout::Nested || layout == Layout::Plain && counted;
@@ -230,11 +235,5 @@ fn pop(ctx: &mut Ctx, key: &[u8], side: Side, count: usize, layout: Layout) -> O
         ctx.reply.bulk(member);
         ctx.reply.double(*score);
     }
-    let event = match side {
-        Side::Min => "zpopmin",
-        Side::Max => "zpopmax",
-    };
-    ctx.changed(key, Class::ZSET, event, len);
-    ctx.delete_if_empty(key);
     Ok(())
 }

@@ -6,7 +6,6 @@ use super::command::*;
 use super::ctx::Ctx;
 use super::sorted_sets::reply_members;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::SortedSet;
 use crate::store::sorted_set::{LexBound, ScoreBound};
@@ -366,8 +365,8 @@ fn zrangestore(ctx: &mut Ctx) -> Outcome {
         }
     }
     let len = result.len();
-    let result = (len > 0).then(|| result.into());
-    ctx.store_result(to, result, Class::ZSET, "zrangestore");
+    let result = (len > 0).then_some(result);
+    ctx.store_result(to, result, "zrangestore", 1);
     ctx.reply.int(len as i64);
     Ok(())
 }
@@ -402,14 +401,14 @@ fn zremrangebylex(ctx: &mut Ctx) -> Outcome {
 fn remove_range(ctx: &mut Ctx, by: By) -> Outcome {
     let key = ctx.argv[1];
     let bounds = Bounds::parse(by, ctx.argv[2], ctx.argv[3])?;
-    let removed = match ctx.edit::<SortedSet>(key)? {
-        Some(set) => set.remove_ranks(bounds.ranks(set, false)),
-        None => 0,
+    let event = ctx.command.name;
+    let Some(mut edit) = ctx.edit::<SortedSet>(key)? else {
+        ctx.reply.int(0);
+        return Ok(());
     };
-    if removed > 0 {
-        ctx.changed(key, Class::ZSET, ctx.command.name, removed);
-        ctx.delete_if_empty(key);
-    }
+    let set = &mut *edit;
+    let removed = set.remove_ranks(bounds.ranks(set, false));
+    edit.done_if_any(event, removed);
     ctx.reply.int(removed as i64);
     Ok(())
 }

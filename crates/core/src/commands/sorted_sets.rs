@@ -5,7 +5,6 @@ use super::ctx::{Ctx, Words};
 use super::random;
 use super::scan;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::{Limits, SortedSet};
 use crate::wire::{Protocol, Reply};
@@ -229,48 +228,49 @@ fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
     }
     let (mut added, mut updated, mut last) = (0, 0, None);
     if !options.xx || ctx.exists(key) {
-        let limits = ctx.node.store.limits.clone();
-        let set = ctx.edit_or_create::<SortedSet>(key)?;
+        let mut edit = ctx.edit_or_create::<SortedSet>(key)?;
+        let (set, limits) = edit.with_limits();
         // For a new set, the first member speaks for all.
         let longest = if set.is_empty() { pairs[0][1].len() } else { 0 };
-        set.expect(pairs.len(), longest, &limits);
+        set.expect(pairs.len(), longest, limits);
         for ([_, member], score) in pairs.iter().zip(scores) {
-            last = match options.apply(set, member, score, &limits)? {
-                Change::Refused => None,
-                Change::Kept(score) => Some(score),
-                Change::Added(score) => {
+            last = match options.apply(set, member, score, limits) {
+                Ok(Change::Refused) => None,
+                Ok(Change::Kept(score)) => Some(score),
+                Ok(Change::Added(score)) => {
                     added += 1;
                     Some(score)
                 }
-                Change::Updated(score) => {
+                Ok(Change::Updated(score)) => {
                     updated += 1;
                     Some(score)
                 }
+                // Only ZINCRBY fails, and it has one member.
+                Err(not_a_number) => {
+                    edit.unchanged();
+                    return Err(not_a_number);
+                }
             };
         }
+        edit.done_if_any(if options.incr { "zincr" } else { "zadd" }, added + updated);
     }
     match (options.incr, last) {
         (true, Some(score)) => ctx.reply.double(score),
         (true, None) => ctx.reply.null(),
-        (false, _) => ctx.reply.int(if options.ch { added + updated } else { added }),
-    }
-    if added + updated > 0 {
-        let event = if options.incr { "zincr" } else { "zadd" };
-        ctx.changed(key, Class::ZSET, event, (added + updated) as usize);
+        (false, _) => ctx.reply.int(if options.ch { added + updated } else { added } as i64),
     }
     Ok(())
 }
 
 fn zrem(ctx: &mut Ctx) -> Outcome {
     let (key, members) = (ctx.argv[1], &ctx.argv[2..]);
-    let removed = match ctx.edit::<SortedSet>(key)? {
-        Some(set) => members.iter().filter(|member| set.remove(member).is_some()).count(),
-        None => 0,
+    let Some(mut edit) = ctx.edit::<SortedSet>(key)? else {
+        ctx.reply.int(0);
+        return Ok(());
     };
-    if removed > 0 {
-        ctx.changed(key, Class::ZSET, "zrem", removed);
-        ctx.delete_if_empty(key);
-    }
+    let set = &mut *edit;
+    let removed = members.iter().filter(|member| set.remove(member).is_some()).count();
+    edit.done_if_any("zrem", removed);
     ctx.reply.int(removed as i64);
     Ok(())
 }
