@@ -115,7 +115,7 @@ impl<'e, 'k, T: Editable> Edit<'e, 'k, T> {
     }
 
     /// Sets the key's expiry (Unix time in ms) as a part of this change.
-    pub fn set_expiry(&mut self, expires_at_ms: i64) {
+    pub fn set_key_expiry(&mut self, expires_at_ms: i64) {
         self.at.obligation.incur();
         self.node.store.set_expiry(self.at.db, self.at.slot, Some(expires_at_ms));
     }
@@ -229,5 +229,118 @@ impl Obligation {
 impl Drop for Obligation {
     fn drop(&mut self) {
         assert!(!self.is_due || std::thread::panicking(), "an edit was dropped before it was finished");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    //! The effects of a finished edit, and each way to forget one.
+
+    use super::*;
+    use crate::commands::ctx::Origin;
+    use crate::commands::table;
+    use crate::node::session::SessionId;
+    use crate::node::{Config, ConnId};
+    use crate::store::list::End;
+    use crate::version::Version;
+    use crate::wire::{Protocol, Reply};
+    use crate::world::{ClockMode, World, WorldOptions};
+
+    fn after(requests: &[&str]) -> (World, ConnId) {
+        let mut world = World::new(WorldOptions {
+            seed: 0,
+            clock: ClockMode::Manual,
+            wall_start_ms: 1_700_000_000_000,
+            nodes: vec![Config::new(Version::V7_4)],
+        });
+        let conn = world.open(0, "127.0.0.1:50000".to_owned(), "127.0.0.1:6379".to_owned());
+        for request in requests {
+            let argv: Vec<&[u8]> = request.split(' ').map(str::as_bytes).collect();
+            world.request(conn, &argv);
+        }
+        (world, conn)
+    }
+
+    /// Runs a handler as one event that checks the node at its end.
+    fn run(requests: &[&str], handler: impl FnOnce(&mut Ctx)) -> World {
+        let (mut world, conn) = after(requests);
+        let id: SessionId = conn.session;
+        let node = world.begin(0);
+        let argv: &[&[u8]] = &[b"rpush"];
+        let command = table::find(argv, Version::V7_4).unwrap();
+        let mut reply = Reply::new(Protocol::Resp2, Version::V7_4);
+        handler(&mut Ctx::new(node, id, command, argv, &mut reply, Origin::Client));
+        node.check();
+        world
+    }
+
+    #[test]
+    fn finishing_an_edit_counts_arms_and_deletes() {
+        let world = run(&["RPUSH l a", "HSET h f 1"], |ctx| {
+            let dirty = ctx.node.dirty;
+            let mut list = ctx.edit::<List>(b"l").unwrap().unwrap();
+            list.pop(End::Head);
+            list.done("lpop", 1);
+            let mut hash = ctx.edit::<Hash>(b"h").unwrap().unwrap();
+            hash.set_expiry(b"f", Some(1_700_000_005_000));
+            hash.done("hexpire", 2);
+            assert_eq!(ctx.node.dirty, dirty + 3);
+        });
+        let store = &world.nodes()[0].store;
+        assert_eq!(store.dbs[0].find(b"l"), None);
+        assert_eq!(store.timers.len(), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "an edit was dropped before it was finished")]
+    fn a_change_without_its_end() {
+        run(&["RPUSH l a b"], |ctx| {
+            ctx.edit::<List>(b"l").unwrap().unwrap().pop(End::Head);
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "an edit was dropped before it was finished")]
+    fn a_postponed_change_that_is_not_resumed() {
+        run(&["RPUSH l a b"], |ctx| {
+            let mut list = ctx.edit::<List>(b"l").unwrap().unwrap();
+            list.pop(End::Head);
+            let _ = list.postpone();
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "an edit was dropped before it was finished")]
+    fn a_new_key_that_is_not_announced() {
+        run(&[], |ctx| {
+            let _ = ctx.edit_or_create::<Set>(b"s");
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "l: changed without a word")]
+    fn a_change_finished_as_unchanged() {
+        run(&["RPUSH l a b"], |ctx| {
+            let mut list = ctx.edit::<List>(b"l").unwrap().unwrap();
+            list.pop(End::Head);
+            list.unchanged();
+        });
+    }
+
+    #[test]
+    #[should_panic(expected = "h: a timer is missing")]
+    fn a_field_expiry_finished_without_its_timer() {
+        run(&["HSET h f 1"], |ctx| {
+            let mut hash = ctx.edit::<Hash>(b"h").unwrap().unwrap();
+            hash.set_expiry(b"f", Some(1_700_000_005_000));
+            hash.done_without_rearm("hincrby", 1);
+        });
+    }
+
+    #[test]
+    fn an_edit_that_only_reads_may_be_dropped() {
+        run(&["RPUSH l a b"], |ctx| {
+            assert_eq!(ctx.edit::<List>(b"l").unwrap().unwrap().len(), 2);
+        });
     }
 }

@@ -368,7 +368,7 @@ fn set(ctx: &mut Ctx) -> Outcome {
 fn assign(ctx: &mut Ctx, key: &[u8], value: &[u8], expiry: Expiry) {
     let mut edit = ctx.set_key(key, StringValue::new(value), expiry == Expiry::Keep);
     if let Expiry::At(at_ms) = expiry {
-        edit.set_expiry(at_ms);
+        edit.set_key_expiry(at_ms);
     }
     edit.done("set", 1);
     if let Expiry::At(_) = expiry {
