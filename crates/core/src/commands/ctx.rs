@@ -285,6 +285,7 @@ impl<'a> Ctx<'a> {
         Ok(Edit::begun(self.node, self.db, key, slot))
     }
 
+    #[inline]
     fn edit_at<'k, T: Editable>(&mut self, key: &'k [u8], slot: u32) -> Result<Edit<'_, 'k, T>, Error> {
         let is_of_type = self.entry(slot).is_some_and(|entry| T::of(&entry.value).is_some());
         if is_of_type { Ok(Edit::new(self.node, self.db, key, slot)) } else { Err(error::WRONG_TYPE) }
@@ -312,24 +313,29 @@ impl<'a> Ctx<'a> {
     }
 
     /// Sets a key whatever it held before. Removes its expiry unless `keep_ttl` is true.
+    #[inline]
     pub fn set_key<'k, T: Editable + Into<Value>>(
         &mut self,
         key: &'k [u8],
         value: T,
         keep_ttl: bool,
     ) -> Edit<'_, 'k, T> {
+        let slot = self.replace_or_insert(key, value.into(), keep_ttl);
+        Edit::begun(self.node, self.db, key, slot)
+    }
+
+    fn replace_or_insert(&mut self, key: &[u8], value: Value, keep_ttl: bool) -> u32 {
         self.note_edit(key);
-        let slot = match self.find_for_write(key) {
+        match self.find_for_write(key) {
             Some(slot) => {
-                self.node.store.replace(self.db, slot, value.into());
+                self.node.store.replace(self.db, slot, value);
                 if !keep_ttl {
                     self.node.store.set_expiry(self.db, slot, None);
                 }
                 slot
             }
-            None => self.insert_quietly(key, value.into()),
-        };
-        Edit::begun(self.node, self.db, key, slot)
+            None => self.insert_quietly(key, value),
+        }
     }
 
     /// Sets a key to the result of a STORE command, with its event and count of changes, or deletes the key if there is no

@@ -28,6 +28,8 @@ pub trait Editable: Sized {
     const CLASS: Class;
     /// Whether parts of the value expire by themselves, so that a change may move the key's timer.
     const HAS_FIELD_EXPIRIES: bool = false;
+    /// Whether the value is a collection, which is deleted with its last element. A string may be empty.
+    const IS_COLLECTION: bool = true;
 
     /// Returns the value as this type, or `None` if it is of another one.
     fn of(value: &Value) -> Option<&Self>;
@@ -37,10 +39,10 @@ pub trait Editable: Sized {
 }
 
 macro_rules! editable {
-    ($type:ident, $class:ident $(, $constant:ident)?) => {
+    ($type:ident, $class:ident $(, $constant:ident: $holds:literal)?) => {
         impl Editable for $type {
             const CLASS: Class = Class::$class;
-            $(const $constant: bool = true;)?
+            $(const $constant: bool = $holds;)?
 
             fn of(value: &Value) -> Option<&Self> {
                 Kind::of(value)
@@ -53,15 +55,16 @@ macro_rules! editable {
     };
 }
 
-editable!(StringValue, STRING);
+editable!(StringValue, STRING, IS_COLLECTION: false);
 editable!(List, LIST);
 editable!(Set, SET);
 editable!(SortedSet, ZSET);
-editable!(Hash, HASH, HAS_FIELD_EXPIRIES);
+editable!(Hash, HASH, HAS_FIELD_EXPIRIES: true);
 
-/// A value of any type, for commands that store a value whole: RENAME, MOVE, COPY, RESTORE.
+/// A value of any type, for commands that store a value whole and never an empty collection: RENAME, MOVE, COPY, RESTORE.
 impl Editable for Value {
     const CLASS: Class = Class::GENERIC;
+    const IS_COLLECTION: bool = false;
 
     fn of(value: &Value) -> Option<&Self> {
         Some(value)
@@ -93,12 +96,14 @@ pub struct Postponed<'k, T> {
 
 impl<'e, 'k, T: Editable> Edit<'e, 'k, T> {
     /// Returns an edit of the value in this slot, which must be a `T`.
+    #[inline]
     pub(super) fn new(node: &'e mut Node, db: usize, key: &'k [u8], slot: u32) -> Edit<'e, 'k, T> {
         let obligation = Obligation::default();
         Edit { node, at: Postponed { db, key, slot, obligation, value: PhantomData } }
     }
 
     /// Returns an edit that has to be finished, because the key is new or its value was replaced.
+    #[inline]
     pub(super) fn begun(node: &'e mut Node, db: usize, key: &'k [u8], slot: u32) -> Edit<'e, 'k, T> {
         let mut edit = Edit::new(node, db, key, slot);
         edit.at.obligation.incur();
@@ -160,7 +165,7 @@ impl<'e, 'k, T: Editable> Edit<'e, 'k, T> {
         self.at.obligation.fulfil();
         let Edit { node, at: Postponed { db, key, slot, .. } } = self;
         node.announce(db, key, T::CLASS, event, changes);
-        if node.store.dbs[db].entry(slot).is_some_and(|entry| entry.value.is_empty()) {
+        if T::IS_COLLECTION && node.store.dbs[db].entry(slot).is_some_and(|entry| entry.value.is_empty()) {
             node.store.remove(db, slot);
             node.notify(Class::GENERIC, "del", db, key);
         }

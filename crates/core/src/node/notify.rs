@@ -107,6 +107,7 @@ impl Node {
 
     /// Announces a change of a key: signals watchers and replicas first, then publishes the keyspace event, then counts
     /// the changes.
+    #[inline]
     pub fn announce(&mut self, db: usize, key: &[u8], class: Class, event: &str, changes: usize) {
         self.signal_modified(db, key);
         self.notify(class, event, db, key);
