@@ -1,4 +1,4 @@
-//! Values out of the server and back: DUMP and RESTORE.
+//! DUMP and RESTORE.
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -62,11 +62,11 @@ fn dump(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// The words of RESTORE behind the payload.
+/// The options of RESTORE.
 #[derive(Default)]
 struct Options {
     replace: bool,
-    /// The time to live is a Unix time in ms.
+    /// Whether the time to live is a Unix time in ms.
     absolute: bool,
     idle_s: Option<i64>,
     /// Known only to a server that evicts by frequency.
@@ -145,11 +145,11 @@ fn refused(refusal: Refusal) -> Error {
     }
 }
 
-/// What is left of an idle time on Redis's clock, which has 24 bits for the seconds.
+/// Returns the idle time in seconds as Redis's LRU clock of 24 bits keeps it.
 fn idle_on_the_clock(idle_s: i64, now: Now) -> u32 {
     const CLOCK_MAX: i64 = (1 << 24) - 1;
     let clock_s = (now.wall_ms() / 1000) & CLOCK_MAX;
-    // It is counted in ms on the way, and wraps around as those do.
+    // Redis converts it to ms and back, which may overflow.
     let used_at_s = clock_s - idle_s.wrapping_mul(1000) / 1000;
     let used_at_s = if used_at_s < 0 { used_at_s + CLOCK_MAX } else { used_at_s } & CLOCK_MAX;
     let lap_s = if used_at_s > clock_s { CLOCK_MAX } else { 0 };

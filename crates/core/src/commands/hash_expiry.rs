@@ -1,4 +1,4 @@
-//! The expiry of hash fields.
+//! Commands for the expiry of hash fields.
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -110,17 +110,17 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
-/// The latest time a field may end at, in Unix ms.
+/// The latest expiry of a field, as Unix time in ms.
 const MAX_UNIX_MS: i64 = 0x0000_ffff_ffff_ffff >> 2;
 
-// What the commands say of a field.
+// The replies for a field.
 const NO_FIELD: i64 = -2;
 const NO_EXPIRY: i64 = -1;
 const NOT_MET: i64 = 0;
 const SET: i64 = 1;
 const DELETED: i64 = 2;
 
-/// NX, XX, GT, LT: whether a new expiry is taken, given the old one. Fields without one end after all others.
+/// The condition NX, XX, GT or LT on a new expiry. A field without an expiry counts as the last to expire.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Condition {
     Always,
@@ -171,7 +171,7 @@ fn hpexpireat(ctx: &mut Ctx) -> Outcome {
 fn expire(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     let key = ctx.argv[1];
     let now_ms = ctx.now().wall_ms();
-    // The type of the key is judged before the words.
+    // Redis checks the type of the key before the arguments.
     let words = parse_expire(ctx, unit, base);
     let edit = ctx.edit::<Hash>(key)?;
     let (end_ms, condition, fields) = words?;
@@ -187,7 +187,8 @@ fn expire(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     reply_each(ctx.reply, outcomes, |outcome| outcome)
 }
 
-/// `key time [NX|XX|GT|LT] FIELDS numfields field …`: the new expiry in Unix ms, the condition and the fields.
+/// Parses `key time [NX|XX|GT|LT] FIELDS numfields field …`. Returns the new expiry (Unix time in ms), the condition and the
+/// fields.
 fn parse_expire<'a>(
     ctx: &Ctx<'a>,
     unit: Unit,
@@ -235,7 +236,7 @@ fn hpexpiretime(ctx: &mut Ctx) -> Outcome {
     ttl(ctx, Unit::Milliseconds, Base::Epoch)
 }
 
-/// Seconds are rounded up.
+/// Replies with the time to live or the expiry of each field. Rounds seconds up.
 fn ttl(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     let now_ms = ctx.now().wall_ms();
     let fields = fields(ctx, 2, NOT_POSITIVE);
@@ -272,7 +273,7 @@ fn hpersist(ctx: &mut Ctx) -> Outcome {
 
 const NOT_POSITIVE: Error = Error::new("ERR Number of fields must be a positive integer");
 
-/// `FIELDS numfields field …` from word `at` on.
+/// Parses `FIELDS numfields field …` from argument `at` on. Returns the fields.
 fn fields<'a>(ctx: &Ctx<'a>, at: usize, not_positive: Error) -> Result<&'a [&'a [u8]], Error> {
     let mut words = ctx.words(at);
     if !words.take("FIELDS") {

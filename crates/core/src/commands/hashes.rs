@@ -1,4 +1,4 @@
-//! Hashes. The expiry of fields has a file of its own.
+//! Hash commands, except those for the expiry of fields (`hash_expiry.rs`).
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -210,7 +210,7 @@ fn hmset(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Sets the fields of a call; returns how many are new.
+/// Sets the fields that the arguments name. Returns how many of them are new.
 fn set_fields(ctx: &mut Ctx) -> Result<i64, Error> {
     let key = ctx.argv[1];
     let (pairs, []) = ctx.argv[2..].as_chunks::<2>() else {
@@ -278,7 +278,7 @@ fn hlen(ctx: &mut Ctx) -> Outcome {
     with_hash(ctx, key, |hash, _, reply| reply.int(hash.map_or(0, Hash::len) as i64))
 }
 
-/// Reads a hash, or finds none, and writes the reply from it; gives the time in Unix ms by which fields are alive.
+/// Looks up a hash and calls `write` with it (`None`: no such key), the Unix time in ms, and the reply.
 fn with_hash(ctx: &mut Ctx, key: &[u8], write: impl FnOnce(Option<&Hash>, i64, &mut Reply)) -> Outcome {
     let now_ms = ctx.now().wall_ms();
     let (hash, reply) = ctx.read_and_reply::<Hash>(key)?;

@@ -1,4 +1,4 @@
-//! Keys whatever they hold: existence, names, copies, scans, OBJECT.
+//! Commands for keys of any type: existence, names, copies, scans, OBJECT.
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -263,7 +263,7 @@ fn keys_(ctx: &mut Ctx) -> Outcome {
 }
 
 fn randomkey(ctx: &mut Ctx) -> Outcome {
-    // Keys past their end may still stand there while expiry is held back.
+    // Expired keys may still be present while expiry is suspended.
     for _ in 0..100 {
         let draw = ctx.random();
         let db = &ctx.node.store.dbs[ctx.db()];
@@ -289,7 +289,7 @@ fn renamenx(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Gives a key another name with all it has. False: the new name is taken and may not be overwritten.
+/// Renames a key, with its value and expiry. Returns false if the new name exists and `overwrite` is false.
 fn move_key(ctx: &mut Ctx, overwrite: bool) -> Result<bool, Error> {
     let (from, to) = (ctx.argv[1], ctx.argv[2]);
     let slot = ctx.find_for_write(from).ok_or(error::NO_SUCH_KEY)?;

@@ -1,4 +1,4 @@
-//! Moving elements between lists, popping from the first of several, and the forms of both that wait.
+//! Commands that move elements between lists or pop from the first of several lists, and their blocking forms.
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
@@ -100,7 +100,7 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
-/// What LMOVE and its kin do: from which end of one list to which end of another.
+/// A move of LMOVE, RPOPLPUSH and their blocking forms: from one end of a list to one end of another.
 #[derive(Clone, Copy)]
 struct Move<'a> {
     from: &'a [u8],
@@ -162,7 +162,7 @@ fn move_element(ctx: &mut Ctx, step: Move) -> Outcome {
     let from = from.postpone();
     let mut to = ctx.edit_or_create::<List>(step.to)?;
     let (list, limits) = to.with_limits();
-    // Redis guesses the room that an element takes by its text, and an integer has none by then.
+    // Redis estimates the size of an element from its text, and an integer has no text at this point.
     let text = if num::parse_i64(&element).is_some() { &b""[..] } else { &element };
     list.prepare([text], limits);
     list.push(step.to_end, &element, limits);
@@ -179,7 +179,7 @@ fn move_or_wait(ctx: &mut Ctx, step: Move, timeout_at: usize) -> Outcome {
         return move_element(ctx, step);
     }
     if ctx.may_wait() {
-        // One element is what it gives, but its timeout is that of all commands that wait for lists.
+        // BLMOVE replies with one element, but with a null array on a timeout, as all blocking list commands do.
         ctx.wait_for(Wait::List, &[step.from], timeout_ms, TimeoutReply::NullArray);
     } else {
         ctx.reply.null();
@@ -212,7 +212,7 @@ fn pop_or_wait(ctx: &mut Ctx, end: End) -> Outcome {
     Ok(())
 }
 
-/// The first of several keys that holds a list.
+/// Returns the first of several keys that holds a list.
 fn first_list<'a>(ctx: &mut Ctx<'a>, keys: &'a [&'a [u8]]) -> Result<Option<&'a [u8]>, Error> {
     for &key in ctx.keys_to_try(keys) {
         if ctx.edit::<List>(key)?.is_some() {
@@ -254,7 +254,7 @@ fn pop_with_key(ctx: &mut Ctx, key: &[u8], end: End, count: i64) -> Outcome {
     Ok(())
 }
 
-/// `numkeys key … LEFT|RIGHT [COUNT count]`.
+/// Parses `numkeys key … LEFT|RIGHT [COUNT count]`.
 fn parse_multi_pop<'a>(mut words: Words<'a>) -> Result<(&'a [&'a [u8]], End, i64), Error> {
     let at_least_one = |word: &[u8], error| num::parse_i64(word).filter(|&n| n > 0).ok_or(error);
     let numkeys = at_least_one(words.word()?, Error::new("ERR numkeys should be greater than 0"))?;

@@ -1,4 +1,4 @@
-//! Lists, one at a time. Those that move elements between lists or wait for them have a file of their own.
+//! Commands for one list. The commands that move elements between lists or wait for elements are in `list_moves.rs`.
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
@@ -206,6 +206,7 @@ fn push(ctx: &mut Ctx, end: End, must_exist: bool) -> Outcome {
     Ok(())
 }
 
+/// Returns the event of a push at this end.
 pub fn push_event(end: End) -> &'static str {
     if end == End::Head { "lpush" } else { "rpush" }
 }
@@ -284,7 +285,7 @@ fn llen(ctx: &mut Ctx) -> Outcome {
 fn lindex(ctx: &mut Ctx) -> Outcome {
     let index = ctx.int(2);
     let (list, reply) = ctx.read_and_reply::<List>(ctx.argv[1])?;
-    // A missing list is noticed before an index that is no number.
+    // Redis looks up the list before it parses the index.
     let element = match list {
         Some(list) => place(index?, list.len()).and_then(|at| list.get(at)),
         None => None,
@@ -293,7 +294,7 @@ fn lindex(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// An index from the head, or from the tail if it is negative, as one from the head.
+/// Converts an index, which counts from the tail if it is negative, to one from the head. `None`: out of range.
 fn place(index: i64, len: usize) -> Option<usize> {
     let from_head = if index < 0 { index + len as i64 } else { index };
     usize::try_from(from_head).ok().filter(|&at| at < len)
@@ -304,7 +305,7 @@ fn lset(ctx: &mut Ctx) -> Outcome {
     let index = ctx.int(2);
     let version = ctx.version();
     let mut edit = ctx.edit::<List>(key)?.ok_or(error::NO_SUCH_KEY)?;
-    // Since 7.2 Redis looks at the low 32 bits of the index only.
+    // Since 7.2, Redis uses only the low 32 bits of the index.
     let index = if version >= Version::V7_2 { index? as i32 as i64 } else { index? };
     let (list, limits) = edit.with_limits();
     list.prepare([element], limits);
@@ -364,7 +365,7 @@ fn lrem(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Refuses the one number whose sign cannot be changed, as later releases do.
+/// Fails for the one number that cannot be negated, as later releases do.
 fn negatable(number: i64) -> Result<i64, Error> {
     if number == i64::MIN { Err(error::out_of_range(-i64::MAX, i64::MAX)) } else { Ok(number) }
 }
@@ -394,7 +395,7 @@ fn lrange(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Where the elements from `start` to `stop` begin and how many they are; negative ones count from the tail.
+/// Returns the index and the count of the elements from `start` to `stop`. Negative indexes count from the tail.
 fn range(start: i64, stop: i64, len: usize) -> (usize, usize) {
     let len = len as i64;
     let from_head = |index: i64| if index < 0 { index + len } else { index };
@@ -402,14 +403,14 @@ fn range(start: i64, stop: i64, len: usize) -> (usize, usize) {
     if start > stop { (0, 0) } else { (start as usize, (stop - start + 1) as usize) }
 }
 
-/// Which of the elements that are equal LPOS gives.
+/// The options of LPOS: which of the equal elements it returns.
 struct Wanted {
-    /// The first one to give, counted from 1.
+    /// The first match to return, counted from 1.
     rank: usize,
     from_tail: bool,
-    /// How many; 0: all; `None`: one, and not in an array.
+    /// How many matches to return (0: all); `None`: one, which is not in an array.
     count: Option<i64>,
-    /// How many elements to look at; 0: all.
+    /// How many elements to compare (0: all).
     most: i64,
 }
 
@@ -435,7 +436,7 @@ impl Wanted {
                 return Err(error::SYNTAX);
             }
         }
-        // Before 7.2 this one overflows, and every match comes after it.
+        // Before 7.2 this rank overflows: LPOS returns the first match, or all matches if COUNT is given.
         if wanted.rank == i64::MIN.unsigned_abs() as usize {
             wanted.rank = 1;
             wanted.count = wanted.count.map(|_| 0);
@@ -443,7 +444,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// The indexes, from the head, of the elements that are wanted.
+    /// Returns the indexes, from the head, of the matches.
     fn find<'a>(&self, list: &'a List, element: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
         let last = list.len() - 1;
         let all: Box<dyn Iterator<Item = (usize, &[u8])>> = if self.from_tail {

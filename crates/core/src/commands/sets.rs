@@ -1,4 +1,4 @@
-//! Sets, one at a time.
+//! Commands for one set, and SMOVE.
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -153,7 +153,7 @@ fn srem(ctx: &mut Ctx) -> Outcome {
 
 fn smove(ctx: &mut Ctx) -> Outcome {
     let [_, from, to, member] = *ctx.argv else { return Err(error::SYNTAX) };
-    // Both are looked up before anything is checked.
+    // Redis looks up both keys before it checks their types.
     ctx.find_for_write(to);
     let Some(set) = ctx.edit::<Set>(from)? else {
         ctx.reply.int(0);
@@ -209,14 +209,14 @@ fn smembers(ctx: &mut Ctx) -> Outcome {
     })
 }
 
-/// Reads a set, or finds none, and writes the reply from it.
+/// Looks up a set and calls `write` with it (`None`: no such key) and the reply.
 fn with_set(ctx: &mut Ctx, key: &[u8], write: impl FnOnce(Option<&Set>, &mut Reply)) -> Outcome {
     let (set, reply) = ctx.read_and_reply::<Set>(key)?;
     write(set, reply);
     Ok(())
 }
 
-/// Writes all members of a set.
+/// Writes all members of a set as a set reply.
 pub fn write_set(set: &Set, reply: &mut Reply) {
     reply.set(set.len());
     write_members(set, reply);
@@ -282,7 +282,7 @@ fn pop_some(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
     Ok(())
 }
 
-/// What a choice of members depends on.
+/// The properties of a set that decide how random members are chosen.
 struct Form {
     len: usize,
     is_listpack: bool,
@@ -294,7 +294,7 @@ impl Form {
     }
 }
 
-/// The places of up to `count` different members. A listpack is walked through once, so its members come in order.
+/// Returns the indexes of up to `count` different members, sorted for a listpack, which Redis walks only once.
 fn pick_places(ctx: &mut Ctx, form: Form, count: u64) -> Vec<usize> {
     if count >= form.len as u64 {
         return (0..form.len).collect();
@@ -325,7 +325,7 @@ fn srandmember(ctx: &mut Ctx) -> Outcome {
     }
 }
 
-/// Random members, of which each may come several times.
+/// Writes `count` random members, with repetition.
 fn show_repeatedly(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
     if ctx.read::<Set>(key)?.is_none() {
         ctx.reply.array(0);
@@ -348,7 +348,7 @@ fn show_repeatedly(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
     Ok(())
 }
 
-/// Up to `count` different members.
+/// Writes up to `count` different members.
 fn show_different(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
     let Some(form) = ctx.read::<Set>(key)?.map(Form::of) else {
         ctx.reply.array(0);

@@ -1,4 +1,4 @@
-//! Pops of the lowest and highest members, at once or after waiting for some.
+//! Commands that pop the members with the lowest or highest scores, and their blocking forms.
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -77,19 +77,19 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
-/// The end of a set that members are taken from.
+/// The end of a sorted set from which a command pops.
 #[derive(Clone, Copy)]
 enum Side {
     Min,
     Max,
 }
 
-/// How the reply is laid out.
+/// The layout of the reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
     /// ZPOPMIN: members and scores.
     Plain,
-    /// BZPOPMIN: the key in front of them.
+    /// BZPOPMIN: the key, then members and scores.
     WithKey,
     /// ZMPOP: the key, then an array of pairs.
     Nested,
@@ -157,7 +157,7 @@ fn bzmpop(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// `numkeys key … MIN|MAX [COUNT count]` from word `at` on.
+/// Parses `numkeys key … MIN|MAX [COUNT count]` from argument `at` on.
 fn parse_many<'a>(ctx: &Ctx<'a>, at: usize) -> Result<(&'a [&'a [u8]], Side, usize), Error> {
     let positive = |word: &[u8], error: Error| match num::parse_i64(word) {
         Some(count @ 1..) => Ok(count as usize),
@@ -183,7 +183,7 @@ fn parse_many<'a>(ctx: &Ctx<'a>, at: usize) -> Result<(&'a [&'a [u8]], Side, usi
     Ok((keys, side, count.unwrap_or(1)))
 }
 
-/// Pops from the first key that has members. False: none has.
+/// Pops from the first key that holds a sorted set. Returns whether there was one.
 fn pop_first(ctx: &mut Ctx, keys: &[&[u8]], side: Side, count: usize, layout: Layout) -> Result<bool, Error> {
     for key in ctx.keys_to_try(keys) {
         if has_members(ctx, key)? {
@@ -198,7 +198,7 @@ fn has_members(ctx: &mut Ctx, key: &[u8]) -> Result<bool, Error> {
     Ok(ctx.edit::<SortedSet>(key)?.is_some())
 }
 
-/// Pops up to `count` members of a set, which has some.
+/// Pops up to `count` members of the sorted set at `key` and writes the reply.
 fn pop(ctx: &mut Ctx, key: &[u8], side: Side, count: usize, layout: Layout) -> Outcome {
     let Some(mut edit) = ctx.edit::<SortedSet>(key)? else { return Ok(()) };
     let set = &mut *edit;

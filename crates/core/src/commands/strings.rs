@@ -1,4 +1,4 @@
-//! Strings and numbers in strings.
+//! String commands, including those for numbers in strings.
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
@@ -271,7 +271,7 @@ fn get(ctx: &mut Ctx) -> Outcome {
     reply_value(ctx, ctx.argv[1])
 }
 
-/// Writes the string at a key, or the null.
+/// Writes the string at a key, or a null.
 fn reply_value(ctx: &mut Ctx, key: &[u8]) -> Outcome {
     match current(ctx, key)? {
         Some(bytes) => ctx.reply.bulk(&bytes),
@@ -280,27 +280,27 @@ fn reply_value(ctx: &mut Ctx, key: &[u8]) -> Outcome {
     Ok(())
 }
 
-/// The string at a key, read.
+/// Returns a copy of the string at a key, for a command that reads.
 fn current(ctx: &mut Ctx, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     Ok(ctx.read::<StringValue>(key)?.map(StringValue::to_vec))
 }
 
-/// When a key that a command sets is to expire.
+/// The expiry that a command gives to a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Expiry {
     #[default]
     None,
     Keep,
     Persist,
-    /// Unix time in ms.
+    /// At this Unix time in ms.
     At(i64),
 }
 
-/// A time with what it counts and from when.
+/// The text of a time, its unit and its base.
 type Time<'a> = (&'a [u8], Unit, Base);
 
-/// Reads one of EX, PX, EXAT, PXAT with its time. The same one may come `again`, and the last counts; no other may.
-/// `None`: the next word is none of them.
+/// Parses EX, PX, EXAT or PXAT with its time. If one of them came before (`again`), only the same one may follow, and the last
+/// counts. Returns `None` if the next argument is not one of them.
 fn parse_expiry<'a>(words: &mut Words<'a>, again: Option<Time>) -> Option<Time<'a>> {
     for (keyword, unit, base) in [
         ("EX", Unit::Seconds, Base::Now),
@@ -316,7 +316,10 @@ fn parse_expiry<'a>(words: &mut Words<'a>, again: Option<Time>) -> Option<Time<'
     None
 }
 
-/// The end that a time names: positive, and not beyond what 64 bits hold.
+/// Converts a time to an expiry.
+///
+/// # Errors
+/// If the time is not an integer, not positive, or the expiry exceeds 64 bits.
 fn expiry_at(ctx: &Ctx, (time, unit, base): Time) -> Result<Expiry, Error> {
     let time = crate::num::parse_i64(time).ok_or(error::NOT_AN_INTEGER)?;
     let at = if time > 0 { to_unix_ms(time, unit, base, ctx.now().wall_ms()) } else { None };
@@ -364,7 +367,7 @@ fn set(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Sets a string with its events.
+/// Sets a string and its expiry, with the `set` event and, if it expires, the `expire` event.
 fn assign(ctx: &mut Ctx, key: &[u8], value: &[u8], expiry: Expiry) {
     let mut edit = ctx.set_key(key, StringValue::new(value), expiry == Expiry::Keep);
     if let Expiry::At(at_ms) = expiry {
@@ -558,7 +561,7 @@ fn substr(ctx: &mut Ctx) -> Outcome {
     getrange(ctx)
 }
 
-/// The bytes from `start` to `end`, both included, negative ones counted from the end.
+/// Returns the bytes from `start` to `end`, both included. Negative indexes count from the end.
 fn slice(bytes: &[u8], start: i64, end: i64) -> &[u8] {
     let len = bytes.len() as i64;
     if start < 0 && end < 0 && start > end {
