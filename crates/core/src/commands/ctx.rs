@@ -1,6 +1,24 @@
-//! What a handler works with: its words, the client, the data, the reply.
+//! The context of a call: what a handler uses to read its arguments, look up and change data, and write its reply.
+//!
+//! A handler changes data in one of these ways, and each announces the change: it signals watchers and replicas, publishes the
+//! keyspace event, and counts the change.
+//!
+//! | to | use |
+//! |---|---|
+//! | change a value in place | [`edit`](Ctx::edit), then a finishing method of [`Edit`] |
+//! | the same, and create the key if it is missing | [`edit_or_create`](Ctx::edit_or_create), [`edit_or_insert`](Ctx::edit_or_insert) |
+//! | replace a value | [`set_key`](Ctx::set_key), then [`Edit::done`] |
+//! | insert a value with an expiry under a new name | [`insert`](Ctx::insert), then [`Edit::done`] |
+//! | store the result of a command | [`store_result`](Ctx::store_result) |
+//! | delete a key | [`delete`](Ctx::delete) |
+//! | set or remove the expiry of a key | [`set_expiry`](Ctx::set_expiry) |
+//! | let another key's events come first | [`Edit::postpone`] |
+//! | remove a key under another event than `del` | [`discard`](Ctx::discard), then [`announce`](Ctx::announce) |
+//!
+//! Debug builds check at the end of each event that every key which changed was announced (`node/announced.rs`).
 
 use crate::commands::command::Command;
+use crate::commands::edit::{Edit, Editable};
 use crate::error::{self, Error};
 use crate::long_double::LongDouble;
 use crate::node::Node;
@@ -8,41 +26,49 @@ use crate::node::blocking::timeout_reply;
 use crate::node::notify::Class;
 use crate::node::session::{Session, SessionId, TimeoutReply, Wait};
 use crate::num;
-use crate::store::{Entry, Now, Value, ValueType};
+use crate::store::{Entry, Limits, Now, Value, ValueType};
 use crate::version::Version;
 use crate::wire::Reply;
 
-/// Where a call comes from.
+/// The origin of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
+    /// A client's request.
     Client,
-    /// EXEC runs a queued command.
+    /// A queued command that EXEC runs.
     Exec,
-    /// `redis.call` of a script.
+    /// A script's `redis.call`.
     Script,
-    /// A blocked request is tried again.
+    /// A blocked request that runs again.
     Blocked,
 }
 
 /// The context of one call.
 pub struct Ctx<'a> {
+    /// The node that executes the call.
     pub node: &'a mut Node,
+    /// The client's session.
     pub id: SessionId,
+    /// The row of the command.
     pub command: &'static Command,
-    /// The words of the call; `argv[0]` is the name as the client wrote it.
+    /// The arguments; `argv[0]` is the command's name as the client wrote it.
     pub argv: &'a [&'a [u8]],
+    /// The reply, which the handler writes.
     pub reply: &'a mut Reply,
+    /// The origin of the call.
     pub origin: Origin,
-    /// A request that was tried again has to go on waiting.
+    /// Whether a request that ran again has to keep waiting.
     pub waits_again: bool,
     /// The key that woke a blocked request.
     pub ready_key: Option<&'a [u8]>,
+    /// The number of the selected database.
     db: usize,
-    /// The client's commands do not count as a use of keys.
+    /// Whether the client has turned CLIENT NO-TOUCH on: its commands do not count as a use of keys.
     no_touch: bool,
 }
 
 impl<'a> Ctx<'a> {
+    /// Returns the context of a call of the session `id`.
     pub fn new(
         node: &'a mut Node,
         id: SessionId,
@@ -58,20 +84,22 @@ impl<'a> Ctx<'a> {
         Ctx { node, id, command, argv, reply, origin, waits_again: false, ready_key: None, db, no_touch }
     }
 
+    /// Returns the release that the node emulates.
     pub fn version(&self) -> Version {
         self.node.config.version
     }
 
+    /// Returns the time of the event.
     pub fn now(&self) -> Now {
         self.node.store.now
     }
 
-    /// The number of the selected database.
+    /// Returns the number of the selected database.
     pub fn db(&self) -> usize {
         self.db
     }
 
-    /// Does something with another database selected.
+    /// Calls `act` with another database selected.
     pub fn in_db<T>(&mut self, db: usize, act: impl FnOnce(&mut Ctx) -> T) -> T {
         let own = std::mem::replace(&mut self.db, db);
         let result = act(self);
@@ -79,21 +107,28 @@ impl<'a> Ctx<'a> {
         result
     }
 
-    /// The client that calls, or whose script or transaction does.
+    /// Returns the session of the client, which may call directly, in a transaction or in a script.
     pub fn session(&mut self) -> &mut Session {
         &mut self.node.sessions[self.id]
     }
 
-    /// The words from `index` on.
+    /// Returns a cursor over the arguments from `index` on.
     pub fn words(&self, index: usize) -> Words<'a> {
         Words { rest: self.argv.get(index..).unwrap_or(&[]) }
     }
 
+    /// Parses the argument at `index` as an integer.
+    ///
+    /// # Errors
+    /// If it is not a 64-bit integer in canonical form.
     pub fn int(&self, index: usize) -> Result<i64, Error> {
         num::parse_i64(self.argv[index]).ok_or(error::NOT_AN_INTEGER)
     }
 
-    /// The number of a database at word `index`.
+    /// Parses the argument at `index` as the number of a database.
+    ///
+    /// # Errors
+    /// If it is not an integer, or there is no such database.
     pub fn db_index(&self, index: usize) -> Result<usize, Error> {
         let number = self.int(index)?;
         if i32::try_from(number).is_err() {
@@ -102,20 +137,24 @@ impl<'a> Ctx<'a> {
         usize::try_from(number).ok().filter(|&db| db < self.node.store.dbs.len()).ok_or(error::BAD_DB)
     }
 
+    /// Parses the argument at `index` as a floating-point number.
+    ///
+    /// # Errors
+    /// If it is not a number.
     pub fn float(&self, index: usize) -> Result<f64, Error> {
         num::parse_f64(self.argv[index]).ok_or(error::NOT_A_FLOAT)
     }
 
     // ---- data ----------------------------------------------------------------------------------------------------
 
-    /// The slot of a key that is alive, for a command that reads. Counts the hit or miss and marks the key as used.
+    /// Returns the slot of a live key, for a command that reads. Counts the hit or miss and marks the key as used.
     pub fn find(&mut self, key: &[u8]) -> Option<u32> {
         let slot = self.peek(key)?;
         self.mark_used(slot);
         Some(slot)
     }
 
-    /// [`find`](Self::find) that does not mark the key as used.
+    /// Returns the slot of a live key as [`find`](Self::find) does, without marking the key as used.
     pub fn peek(&mut self, key: &[u8]) -> Option<u32> {
         let slot = self.find_quietly(key);
         match slot {
@@ -128,14 +167,14 @@ impl<'a> Ctx<'a> {
         slot
     }
 
-    /// The slot of a key that is alive, for a command that writes.
+    /// Returns the slot of a live key, for a command that writes. Marks the key as used.
     pub fn find_for_write(&mut self, key: &[u8]) -> Option<u32> {
         let slot = self.find_quietly(key)?;
         self.mark_used(slot);
         Some(slot)
     }
 
-    /// The slot of a key that is alive; counts and marks nothing. A key found past its end is removed.
+    /// Returns the slot of a live key; counts and marks nothing. Removes a key that has expired.
     pub fn find_quietly(&mut self, key: &[u8]) -> Option<u32> {
         let store = &self.node.store;
         let db = &store.dbs[self.db];
@@ -149,6 +188,7 @@ impl<'a> Ctx<'a> {
         Some(slot)
     }
 
+    /// Records the time as the last use of a key.
     fn mark_used(&mut self, slot: u32) {
         let now_s = (self.node.store.now.mono_us / 1_000_000) as u32;
         let no_touch = self.no_touch && self.command.name != "touch";
@@ -159,25 +199,33 @@ impl<'a> Ctx<'a> {
         }
     }
 
+    /// Returns the entry in a slot of the selected database.
     pub fn entry(&self, slot: u32) -> Option<&Entry> {
         self.node.store.dbs[self.db].entry(slot)
     }
 
-    /// The value in a slot, whatever its type, for a command that changes its form.
+    /// Returns the value in a slot, whatever its type, for a command that changes only its encoding.
     pub fn value_mut(&mut self, slot: u32) -> Option<&mut Value> {
         self.node.store.dbs[self.db].entry_mut(slot).map(|entry| &mut entry.value)
     }
 
+    /// Returns whether a key exists, and marks it as used.
     pub fn exists(&mut self, key: &[u8]) -> bool {
         self.find_for_write(key).is_some()
     }
 
-    /// The value of a key, for a command that reads; an error if it is of another type.
+    /// Returns the value of a key, for a command that reads.
+    ///
+    /// # Errors
+    /// If the value is of another type.
     pub fn read<T: ValueType>(&mut self, key: &[u8]) -> Result<Option<&T>, Error> {
         Ok(self.read_and_reply(key)?.0)
     }
 
-    /// [`read`](Self::read) together with the reply that is to be written from it.
+    /// Returns the value of a key, for a command that reads, together with the reply.
+    ///
+    /// # Errors
+    /// If the value is of another type.
     pub fn read_and_reply<T: ValueType>(&mut self, key: &[u8]) -> Result<(Option<&T>, &mut Reply), Error> {
         let value = match self.find(key) {
             Some(slot) => {
@@ -189,41 +237,74 @@ impl<'a> Ctx<'a> {
         Ok((value, self.reply))
     }
 
-    /// Debug builds notice a key that is changed without [`touched`](Self::touched).
+    /// Records that the handler is about to change a key: debug builds check at the end of the event that a key which
+    /// changed was also announced.
     fn note_edit(&mut self, _key: &[u8]) {
         #[cfg(debug_assertions)]
         self.node.note_edit(self.db, _key);
     }
 
-    /// The value of a key, to be changed. The caller says what it did by [`touched`](Self::touched).
-    pub fn edit<T: ValueType>(&mut self, key: &[u8]) -> Result<Option<&mut T>, Error> {
+    /// Returns the value of a key, to be changed, or `None` if there is no such key.
+    ///
+    /// # Errors
+    /// If the value is of another type.
+    pub fn edit<'k, T: Editable>(&mut self, key: &'k [u8]) -> Result<Option<Edit<'_, 'k, T>>, Error> {
         self.note_edit(key);
         match self.find_for_write(key) {
-            Some(slot) => self.value_mut_at(slot).map(Some),
+            Some(slot) => self.edit_at(key, slot).map(Some),
             None => Ok(None),
         }
     }
 
-    /// The value of a key, to be changed; a new empty one if the key does not exist.
-    pub fn edit_or_create<T: ValueType>(&mut self, key: &[u8]) -> Result<&mut T, Error> {
+    /// Returns the value of a key, to be changed, and first creates an empty one if there is no such key.
+    ///
+    /// # Errors
+    /// If the value is of another type.
+    pub fn edit_or_create<'k, T: Editable + ValueType>(
+        &mut self,
+        key: &'k [u8],
+    ) -> Result<Edit<'_, 'k, T>, Error> {
+        self.edit_or_insert(key, T::empty)
+    }
+
+    /// Returns the value of a key, to be changed, and first inserts what `create` returns if there is no such key.
+    ///
+    /// # Errors
+    /// If the value is of another type.
+    pub fn edit_or_insert<'k, T: Editable>(
+        &mut self,
+        key: &'k [u8],
+        create: impl FnOnce(&Limits) -> Value,
+    ) -> Result<Edit<'_, 'k, T>, Error> {
         self.note_edit(key);
-        let slot = match self.find_for_write(key) {
-            Some(slot) => slot,
-            None => {
-                let value = T::empty(&self.node.store.limits);
-                self.insert(key, value)
-            }
-        };
-        self.value_mut_at(slot)
+        if let Some(slot) = self.find_for_write(key) {
+            return self.edit_at(key, slot);
+        }
+        let value = create(&self.node.store.limits);
+        let slot = self.insert_quietly(key, value);
+        Ok(Edit::begun(self.node, self.db, key, slot))
     }
 
-    fn value_mut_at<T: ValueType>(&mut self, slot: u32) -> Result<&mut T, Error> {
-        let entry = self.node.store.dbs[self.db].entry_mut(slot).ok_or(error::NO_SUCH_KEY)?;
-        T::of_mut(&mut entry.value).ok_or(error::WRONG_TYPE)
+    #[inline]
+    fn edit_at<'k, T: Editable>(&mut self, key: &'k [u8], slot: u32) -> Result<Edit<'_, 'k, T>, Error> {
+        let is_of_type = self.entry(slot).is_some_and(|entry| T::of(&entry.value).is_some());
+        if is_of_type { Ok(Edit::new(self.node, self.db, key, slot)) } else { Err(error::WRONG_TYPE) }
     }
 
-    /// Puts a value under a key that does not exist.
-    pub fn insert(&mut self, key: &[u8], value: Value) -> u32 {
+    /// Inserts a value of any type, with its expiry (Unix time in ms), under a key that does not exist.
+    pub fn insert<'k>(
+        &mut self,
+        key: &'k [u8],
+        value: Value,
+        expires_at_ms: Option<i64>,
+    ) -> Edit<'_, 'k, Value> {
+        let slot = self.insert_quietly(key, value);
+        self.node.store.set_expiry(self.db, slot, expires_at_ms);
+        Edit::begun(self.node, self.db, key, slot)
+    }
+
+    /// Inserts a value under a key that does not exist, wakes the clients that wait for it, and publishes the `new` event.
+    fn insert_quietly(&mut self, key: &[u8], value: Value) -> u32 {
         self.note_edit(key);
         let slot = self.node.store.insert(self.db, key, value);
         self.node.signal_ready(self.db, key);
@@ -231,8 +312,19 @@ impl<'a> Ctx<'a> {
         slot
     }
 
-    /// Sets a key whatever it held before; its expiry goes unless it is kept.
-    pub fn set_key(&mut self, key: &[u8], value: Value, keep_ttl: bool) -> u32 {
+    /// Sets a key whatever it held before. Removes its expiry unless `keep_ttl` is true.
+    #[inline]
+    pub fn set_key<'k, T: Editable + Into<Value>>(
+        &mut self,
+        key: &'k [u8],
+        value: T,
+        keep_ttl: bool,
+    ) -> Edit<'_, 'k, T> {
+        let slot = self.replace_or_insert(key, value.into(), keep_ttl);
+        Edit::begun(self.node, self.db, key, slot)
+    }
+
+    fn replace_or_insert(&mut self, key: &[u8], value: Value, keep_ttl: bool) -> u32 {
         self.note_edit(key);
         match self.find_for_write(key) {
             Some(slot) => {
@@ -242,27 +334,39 @@ impl<'a> Ctx<'a> {
                 }
                 slot
             }
-            None => self.insert(key, value),
+            None => self.insert_quietly(key, value),
         }
     }
 
-    /// Sets a key to the result of a STORE command, or deletes it if the result is empty; says what happened.
-    pub fn store_result(&mut self, key: &[u8], value: Option<Value>, class: Class, event: &str) {
-        match value {
-            Some(value) => {
-                self.set_key(key, value, false);
-                self.touched(key, class, event);
-            }
+    /// Sets a key to the result of a STORE command, with its event and count of changes, or deletes the key if there is no
+    /// result.
+    pub fn store_result<T: Editable + Into<Value>>(
+        &mut self,
+        key: &[u8],
+        result: Option<T>,
+        event: &str,
+        changes: usize,
+    ) {
+        match result {
+            Some(value) => self.set_key(key, value, false).done(event, changes),
             None => {
-                if self.delete(key) {
-                    self.touched(key, Class::GENERIC, "del");
-                }
+                self.delete(key);
             }
         }
     }
 
-    /// Deletes a key without a word. True if it existed.
+    /// Deletes a key, with its `del` event. Returns whether it existed.
     pub fn delete(&mut self, key: &[u8]) -> bool {
+        let existed = self.discard(key);
+        if existed {
+            self.announce(key, Class::GENERIC, "del");
+        }
+        existed
+    }
+
+    /// Removes a key without an event: another value takes its place, or the caller announces the change. Returns whether the key
+    /// existed.
+    pub fn discard(&mut self, key: &[u8]) -> bool {
         self.note_edit(key);
         match self.find_quietly(key) {
             Some(slot) => self.node.store.remove(self.db, slot).is_some(),
@@ -270,51 +374,29 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Deletes a key whose last element was taken, with its event.
-    pub fn delete_if_empty(&mut self, key: &[u8]) -> bool {
-        let empty = |entry: &Entry| entry.value.is_empty();
-        let Some(slot) = self.node.store.dbs[self.db].find(key) else { return false };
-        if !self.entry(slot).is_some_and(empty) {
-            return false;
-        }
-        self.node.store.remove(self.db, slot);
-        self.node.notify(Class::GENERIC, "del", self.db, key);
-        true
-    }
-
-    pub fn set_expiry(&mut self, slot: u32, expires_at_ms: Option<i64>) {
+    /// Sets the expiry of a key (Unix time in ms), with its `expire` event, or removes it, with its `persist` event.
+    pub fn set_expiry(&mut self, key: &[u8], slot: u32, expires_at_ms: Option<i64>) {
+        self.note_edit(key);
         self.node.store.set_expiry(self.db, slot, expires_at_ms);
+        self.announce(key, Class::GENERIC, if expires_at_ms.is_some() { "expire" } else { "persist" });
     }
 
-    /// Says that a key was changed: watchers and waiting clients first, then the event, then the count of changes.
-    pub fn touched(&mut self, key: &[u8], class: Class, event: &str) {
-        self.changed(key, class, event, 1);
+    /// Announces one change of a key that no [`Edit`] covers, because the key was removed.
+    pub fn announce(&mut self, key: &[u8], class: Class, event: &str) {
+        self.node.announce(self.db, key, class, event, 1);
     }
 
-    /// [`touched`](Self::touched), for a command that counts each element as a change.
-    pub fn changed(&mut self, key: &[u8], class: Class, event: &str, changes: usize) {
-        self.node.signal_modified(self.db, key);
-        self.node.notify(class, event, self.db, key);
-        self.node.dirty += changes as u64;
-    }
-
-    /// Only the event, for the second and later ones of a command.
+    /// Publishes a further event of a change that is already announced.
     pub fn notify(&mut self, key: &[u8], class: Class, event: &str) {
         self.node.notify(class, event, self.db, key);
     }
 
-    /// Fields of a hash were set or removed: the next end of one may be another.
-    pub fn field_expiries_changed(&mut self, key: &[u8]) {
-        if let Some(slot) = self.node.store.dbs[self.db].find(key) {
-            self.node.store.rearm(self.db, slot);
-        }
-    }
-
+    /// Returns the next random number of the node.
     pub fn random(&mut self) -> u64 {
         self.node.rng.next_u64()
     }
 
-    /// Random indexes below `len`: `count` different ones, or -`count` with repetition if it is negative.
+    /// Returns random indexes below `len`: `count` different ones, or -`count` with repetition if `count` is negative.
     pub fn pick(&mut self, len: usize, count: i64) -> Vec<usize> {
         if len == 0 {
             return Vec::new();
@@ -339,19 +421,19 @@ impl<'a> Ctx<'a> {
 
     // ---- waiting -------------------------------------------------------------------------------------------------
 
-    /// Whether this call may wait: those of transactions and scripts may not.
+    /// Returns whether the call may block: calls of transactions and scripts may not.
     pub fn may_wait(&self) -> bool {
         matches!(self.origin, Origin::Client | Origin::Blocked)
     }
 
-    /// Lets the client wait for keys, up to `timeout_ms` (0: for ever); where waiting is not possible it gets the
-    /// reply of a timeout at once.
+    /// Blocks the client until one of the keys is ready or `timeout_ms` has passed (0: no timeout). Where blocking is not
+    /// possible, writes the reply of a timeout at once.
     pub fn wait_for(&mut self, wait: Wait, keys: &[&[u8]], timeout_ms: u64, reply: TimeoutReply) {
         match self.origin {
             Origin::Blocked => self.waits_again = true,
             Origin::Client => {
                 let keys = keys.iter().map(|&key| key.into()).collect();
-                // Who has waited gets the null array, whatever null the command has.
+                // A client that has waited gets the null array, whatever null the command has.
                 let reply = if reply == TimeoutReply::Null { TimeoutReply::NullArray } else { reply };
                 let deadline_ms = (timeout_ms > 0).then(|| self.now().mono_ms().saturating_add(timeout_ms));
                 self.node.block(self.id, wait, self.argv, keys, deadline_ms, reply);
@@ -363,8 +445,8 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// Those of its keys that a command which may wait looks at, in order. Before 7.2 a blocked request that runs again
-    /// looks at the key that woke it, and at no other.
+    /// Returns the keys that a blocking command tries, in order. Before 7.2, a blocked request that runs again tries only the
+    /// key that woke it.
     pub fn keys_to_try(&self, keys: &'a [&'a [u8]]) -> &'a [&'a [u8]] {
         let woken_by = self.ready_key.filter(|_| self.version() < Version::V7_2);
         match woken_by.and_then(|key| keys.iter().position(|other| *other == key)) {
@@ -373,7 +455,10 @@ impl<'a> Ctx<'a> {
         }
     }
 
-    /// A timeout in seconds with fractions, as blocking commands take it; in ms.
+    /// Parses the argument at `index` as a timeout in seconds, perhaps with a fraction, and returns it in ms.
+    ///
+    /// # Errors
+    /// If it is not a number, negative or out of range.
     pub fn timeout_ms(&self, index: usize) -> Result<u64, Error> {
         const NEGATIVE: Error = Error::new("ERR timeout is negative");
         const OUT_OF_RANGE: Error = Error::new("ERR timeout is out of range");
@@ -396,43 +481,49 @@ impl<'a> Ctx<'a> {
     }
 }
 
-/// A cursor over the words of a call.
+/// A cursor over the arguments of a call.
 #[derive(Clone, Copy, Debug)]
 pub struct Words<'a> {
     rest: &'a [&'a [u8]],
 }
 
 impl<'a> Words<'a> {
+    /// Returns whether no argument is left.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()
     }
 
+    /// Returns how many arguments are left.
     pub fn len(&self) -> usize {
         self.rest.len()
     }
 
+    /// Returns the arguments that are left.
     pub fn rest(&self) -> &'a [&'a [u8]] {
         self.rest
     }
 
-    /// Leaves out the next `count` words.
+    /// Skips the next `count` arguments.
     pub fn skip(&mut self, count: usize) {
         self.rest = self.rest.get(count..).unwrap_or(&[]);
     }
 
-    /// Takes the next word.
+    /// Takes the next argument.
     pub fn pop(&mut self) -> Option<&'a [u8]> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(first)
     }
 
-    /// The next word, or a syntax error.
+    /// Takes the next argument.
+    ///
+    /// # Errors
+    /// If none is left: a syntax error.
     pub fn word(&mut self) -> Result<&'a [u8], Error> {
         self.pop().ok_or(error::SYNTAX)
     }
 
-    /// Takes the next word if it is this keyword (given in upper case), in any case.
+    /// Takes the next argument if it is this keyword (given in upper case), in any case.
     pub fn take(&mut self, keyword: &str) -> bool {
         let found = self.rest.first().is_some_and(|word| word.eq_ignore_ascii_case(keyword.as_bytes()));
         if found {
@@ -441,16 +532,23 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// Takes the next word if it is this keyword and at least `operands` words follow it.
+    /// Takes the next argument if it is this keyword and at least `operands` arguments follow it.
     pub fn take_with(&mut self, keyword: &str, operands: usize) -> bool {
         self.rest.len() > operands && self.take(keyword)
     }
 
+    /// Takes the next argument as an integer.
+    ///
+    /// # Errors
+    /// If none is left, or it is not an integer.
     pub fn int(&mut self) -> Result<i64, Error> {
         num::parse_i64(self.word()?).ok_or(error::NOT_AN_INTEGER)
     }
 
-    /// A whole number in a range, with Redis's texts for one outside.
+    /// Takes the next argument as an integer from `min` to `max`.
+    ///
+    /// # Errors
+    /// If none is left, or it is not an integer in that range.
     pub fn int_in(&mut self, min: i64, max: i64) -> Result<i64, Error> {
         let n = self.int()?;
         if (min..=max).contains(&n) { Ok(n) } else { Err(error::OUT_OF_RANGE) }

@@ -1,4 +1,4 @@
-//! Values out of the server and back: DUMP and RESTORE.
+//! DUMP and RESTORE.
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -62,11 +62,11 @@ fn dump(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// The words of RESTORE behind the payload.
+/// The options of RESTORE.
 #[derive(Default)]
 struct Options {
     replace: bool,
-    /// The time to live is a Unix time in ms.
+    /// Whether the time to live is a Unix time in ms.
     absolute: bool,
     idle_s: Option<i64>,
     /// Known only to a server that evicts by frequency.
@@ -119,20 +119,21 @@ fn restore(ctx: &mut Ctx) -> Outcome {
         _ if options.absolute => Some(ttl_ms),
         _ => Some(ttl_ms.wrapping_add(now_ms)),
     };
-    let deleted = options.replace && ctx.delete(key);
+    let deleted = options.replace && ctx.discard(key);
     if expires_at_ms.is_some_and(|end_ms| end_ms <= now_ms) {
         if deleted {
-            ctx.touched(key, Class::GENERIC, "del");
+            ctx.announce(key, Class::GENERIC, "del");
         }
         ctx.reply.ok();
         return Ok(());
     }
-    let slot = ctx.insert(key, value);
-    ctx.set_expiry(slot, expires_at_ms);
+    let now = ctx.now();
+    let mut edit = ctx.insert(key, value, expires_at_ms);
     if let Some(idle_s) = options.idle_s {
-        set_idle(ctx, slot, idle_s);
+        let now_s = (now.mono_us / 1_000_000) as u32;
+        edit.set_used_at(now_s.wrapping_sub(idle_on_the_clock(idle_s, now)));
     }
-    ctx.touched(key, Class::GENERIC, "restore");
+    edit.done("restore", 1);
     ctx.reply.ok();
     Ok(())
 }
@@ -144,20 +145,11 @@ fn refused(refusal: Refusal) -> Error {
     }
 }
 
-/// Marks a key as last used so many seconds ago.
-fn set_idle(ctx: &mut Ctx, slot: u32, idle_s: i64) {
-    let now = ctx.now();
-    let db = ctx.db();
-    if let Some(entry) = ctx.node.store.dbs[db].entry_mut(slot) {
-        entry.used_at_s = ((now.mono_us / 1_000_000) as u32).wrapping_sub(idle_on_the_clock(idle_s, now));
-    }
-}
-
-/// What is left of an idle time on Redis's clock, which has 24 bits for the seconds.
+/// Returns the idle time in seconds as Redis's LRU clock of 24 bits keeps it.
 fn idle_on_the_clock(idle_s: i64, now: Now) -> u32 {
     const CLOCK_MAX: i64 = (1 << 24) - 1;
     let clock_s = (now.wall_ms() / 1000) & CLOCK_MAX;
-    // It is counted in ms on the way, and wraps around as those do.
+    // Redis converts it to ms and back, which may overflow.
     let used_at_s = clock_s - idle_s.wrapping_mul(1000) / 1000;
     let used_at_s = if used_at_s < 0 { used_at_s + CLOCK_MAX } else { used_at_s } & CLOCK_MAX;
     let lap_s = if used_at_s > clock_s { CLOCK_MAX } else { 0 };

@@ -1,9 +1,8 @@
-//! The expiry of keys.
+//! Commands for the expiry of keys.
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -116,14 +115,14 @@ pub enum Unit {
     Milliseconds,
 }
 
-/// What a time in a command counts from.
+/// The point from which a time in a command counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Base {
     Now,
     Epoch,
 }
 
-/// Turns a time of a command into Unix time in ms; `None` if that overflows.
+/// Converts a time of a command to Unix time in ms. Returns `None` on overflow.
 pub fn to_unix_ms(time: i64, unit: Unit, base: Base, now_ms: i64) -> Option<i64> {
     let ms = match unit {
         Unit::Seconds => time.checked_mul(1000)?,
@@ -135,7 +134,7 @@ pub fn to_unix_ms(time: i64, unit: Unit, base: Base, now_ms: i64) -> Option<i64>
     }
 }
 
-/// NX, XX, GT, LT: whether a new expiry is taken, given the old one.
+/// The conditions NX, XX, GT and LT on a new expiry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Condition {
     nx: bool,
@@ -166,7 +165,7 @@ impl Condition {
         Ok(condition)
     }
 
-    /// No expiry counts as one that never comes.
+    /// Returns whether a new expiry is allowed, given the old one. A key without an expiry counts as the last to expire.
     pub fn allows(self, old_ms: Option<i64>, new_ms: i64) -> bool {
         !(self.nx && old_ms.is_some()
             || self.xx && old_ms.is_none()
@@ -208,10 +207,8 @@ fn expire_generic(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     }
     if when_ms <= now_ms {
         ctx.delete(key);
-        ctx.touched(key, Class::GENERIC, "del");
     } else {
-        ctx.set_expiry(slot, Some(when_ms));
-        ctx.touched(key, Class::GENERIC, "expire");
+        ctx.set_expiry(key, slot, Some(when_ms));
     }
     ctx.reply.int(1);
     Ok(())
@@ -223,8 +220,7 @@ fn persist(ctx: &mut Ctx) -> Outcome {
         |ctx: &Ctx, slot: &u32| ctx.entry(*slot).is_some_and(|entry| entry.expires_at_ms().is_some());
     match ctx.find_for_write(key).filter(|slot| volatile(ctx, slot)) {
         Some(slot) => {
-            ctx.set_expiry(slot, None);
-            ctx.touched(key, Class::GENERIC, "persist");
+            ctx.set_expiry(key, slot, None);
             ctx.reply.int(1);
         }
         None => ctx.reply.int(0),
@@ -248,7 +244,7 @@ fn pexpiretime(ctx: &mut Ctx) -> Outcome {
     ttl_generic(ctx, Unit::Milliseconds, Base::Epoch)
 }
 
-/// -2: no such key; -1: it has no expiry.
+/// Writes the time to live or the expiry of a key; -2: no such key; -1: no expiry.
 fn ttl_generic(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     let time = match ctx.peek(ctx.argv[1]) {
         None => -2,
@@ -260,7 +256,7 @@ fn ttl_generic(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
                     Base::Epoch => when_ms,
                 };
                 match unit {
-                    // Without a sign, because the last instant is rounded up too.
+                    // Unsigned, because the greatest time overflows when it is rounded up.
                     Unit::Seconds => ((ms as u64 + 500) / 1000) as i64,
                     Unit::Milliseconds => ms,
                 }

@@ -1,10 +1,9 @@
-//! The expiry of hash fields.
+//! Commands for the expiry of hash fields.
 
 use super::command::*;
 use super::ctx::Ctx;
 use super::expiry::{Base, Unit, to_unix_ms};
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::Hash;
 use crate::wire::Reply;
@@ -111,17 +110,17 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
-/// The latest time a field may end at, in Unix ms.
+/// The latest expiry of a field, as Unix time in ms.
 const MAX_UNIX_MS: i64 = 0x0000_ffff_ffff_ffff >> 2;
 
-// What the commands say of a field.
+// The replies for a field.
 const NO_FIELD: i64 = -2;
 const NO_EXPIRY: i64 = -1;
 const NOT_MET: i64 = 0;
 const SET: i64 = 1;
 const DELETED: i64 = 2;
 
-/// NX, XX, GT, LT: whether a new expiry is taken, given the old one. Fields without one end after all others.
+/// The condition NX, XX, GT or LT on a new expiry. A field without an expiry counts as the last to expire.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Condition {
     Always,
@@ -172,26 +171,24 @@ fn hpexpireat(ctx: &mut Ctx) -> Outcome {
 fn expire(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     let key = ctx.argv[1];
     let now_ms = ctx.now().wall_ms();
-    // The type of the key is judged before the words.
+    // Redis checks the type of the key before the arguments.
     let words = parse_expire(ctx, unit, base);
-    let hash = ctx.edit::<Hash>(key)?;
+    let edit = ctx.edit::<Hash>(key)?;
     let (end_ms, condition, fields) = words?;
-    let Some(hash) = hash else { return reply_each(ctx.reply, fields, |_| NO_FIELD) };
+    let Some(mut edit) = edit else { return reply_each(ctx.reply, fields, |_| NO_FIELD) };
+    let hash = &mut *edit;
     hash.become_extended();
     let outcomes: Vec<i64> =
         fields.iter().map(|field| expire_field(hash, field, condition, end_ms, now_ms)).collect();
     let count = |outcome| outcomes.iter().filter(|&&other| other == outcome).count();
     let (deleted, set) = (count(DELETED), count(SET));
-    if deleted + set > 0 {
-        ctx.node.stats.expired_hash_fields += deleted as u64;
-        ctx.field_expiries_changed(key);
-        ctx.changed(key, Class::HASH, if deleted > 0 { "hdel" } else { "hexpire" }, deleted + set);
-        ctx.delete_if_empty(key);
-    }
+    edit.done_if_any(if deleted > 0 { "hdel" } else { "hexpire" }, deleted + set);
+    ctx.node.stats.expired_hash_fields += deleted as u64;
     reply_each(ctx.reply, outcomes, |outcome| outcome)
 }
 
-/// `key time [NX|XX|GT|LT] FIELDS numfields field …`: the new expiry in Unix ms, the condition and the fields.
+/// Parses `key time [NX|XX|GT|LT] FIELDS numfields field …`. Returns the new expiry (Unix time in ms), the condition and the
+/// fields.
 fn parse_expire<'a>(
     ctx: &Ctx<'a>,
     unit: Unit,
@@ -239,7 +236,7 @@ fn hpexpiretime(ctx: &mut Ctx) -> Outcome {
     ttl(ctx, Unit::Milliseconds, Base::Epoch)
 }
 
-/// Seconds are rounded up.
+/// Replies with the time to live or the expiry of each field. Rounds seconds up.
 fn ttl(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     let now_ms = ctx.now().wall_ms();
     let fields = fields(ctx, 2, NOT_POSITIVE);
@@ -257,9 +254,10 @@ fn hpersist(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let now_ms = ctx.now().wall_ms();
     let fields = fields(ctx, 2, NOT_POSITIVE);
-    let hash = ctx.edit::<Hash>(key)?;
+    let edit = ctx.edit::<Hash>(key)?;
     let fields = fields?;
-    let Some(hash) = hash else { return reply_each(ctx.reply, fields, |_| NO_FIELD) };
+    let Some(mut edit) = edit else { return reply_each(ctx.reply, fields, |_| NO_FIELD) };
+    let hash = &mut *edit;
     let persist = |name: &&[u8]| match hash.field(name) {
         Some(field) if !field.is_expired(now_ms) => {
             let had_expiry = field.expires_at_ms.is_some();
@@ -269,16 +267,13 @@ fn hpersist(ctx: &mut Ctx) -> Outcome {
         _ => NO_FIELD,
     };
     let outcomes: Vec<i64> = fields.iter().map(persist).collect();
-    if outcomes.contains(&SET) {
-        ctx.field_expiries_changed(key);
-        ctx.touched(key, Class::HASH, "hpersist");
-    }
+    edit.done_if_any("hpersist", outcomes.contains(&SET) as usize);
     reply_each(ctx.reply, outcomes, |outcome| outcome)
 }
 
 const NOT_POSITIVE: Error = Error::new("ERR Number of fields must be a positive integer");
 
-/// `FIELDS numfields field …` from word `at` on.
+/// Parses `FIELDS numfields field …` from argument `at` on. Returns the fields.
 fn fields<'a>(ctx: &Ctx<'a>, at: usize, not_positive: Error) -> Result<&'a [&'a [u8]], Error> {
     let mut words = ctx.words(at);
     if !words.take("FIELDS") {

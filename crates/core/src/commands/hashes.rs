@@ -1,4 +1,4 @@
-//! Hashes. The expiry of fields has a file of its own.
+//! Hash commands, except those for the expiry of fields (`hash_expiry.rs`).
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -6,7 +6,6 @@ use super::random;
 use super::scan;
 use crate::error::{self, Error, Outcome};
 use crate::long_double::LongDouble;
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::Hash;
 use crate::store::hash::Field;
@@ -211,34 +210,32 @@ fn hmset(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Sets the fields of a call; returns how many are new.
+/// Sets the fields that the arguments name. Returns how many of them are new.
 fn set_fields(ctx: &mut Ctx) -> Result<i64, Error> {
     let key = ctx.argv[1];
     let (pairs, []) = ctx.argv[2..].as_chunks::<2>() else {
         return Err(error::wrong_arity(ctx.command.name));
     };
-    let limits = ctx.node.store.limits.clone();
-    let hash = ctx.edit_or_create::<Hash>(key)?;
-    hash.expect(pairs.len(), &limits);
+    let mut edit = ctx.edit_or_create::<Hash>(key)?;
+    let (hash, limits) = edit.with_limits();
+    hash.expect(pairs.len(), limits);
     let mut added = 0;
     for [field, value] in pairs {
-        added += hash.set(field, value, &limits) as i64;
+        added += hash.set(field, value, limits) as i64;
     }
-    ctx.field_expiries_changed(key);
-    ctx.changed(key, Class::HASH, "hset", pairs.len());
+    edit.done("hset", pairs.len());
     Ok(added)
 }
 
 fn hsetnx(ctx: &mut Ctx) -> Outcome {
     let [_, key, field, value] = *ctx.argv else { return Err(error::SYNTAX) };
     let now_ms = ctx.now().wall_ms();
-    let limits = ctx.node.store.limits.clone();
-    let hash = ctx.edit_or_create::<Hash>(key)?;
-    let free = !hash.contains(field, now_ms);
+    let mut edit = ctx.edit_or_create::<Hash>(key)?;
+    let free = !edit.contains(field, now_ms);
     if free {
-        hash.set(field, value, &limits);
-        ctx.field_expiries_changed(key);
-        ctx.touched(key, Class::HASH, "hset");
+        let (hash, limits) = edit.with_limits();
+        hash.set(field, value, limits);
+        edit.done("hset", 1);
     }
     ctx.reply.int(free as i64);
     Ok(())
@@ -281,7 +278,7 @@ fn hlen(ctx: &mut Ctx) -> Outcome {
     with_hash(ctx, key, |hash, _, reply| reply.int(hash.map_or(0, Hash::len) as i64))
 }
 
-/// Reads a hash, or finds none, and writes the reply from it; gives the time in Unix ms by which fields are alive.
+/// Looks up a hash and calls `write` with it (`None`: no such key), the Unix time in ms, and the reply.
 fn with_hash(ctx: &mut Ctx, key: &[u8], write: impl FnOnce(Option<&Hash>, i64, &mut Reply)) -> Outcome {
     let now_ms = ctx.now().wall_ms();
     let (hash, reply) = ctx.read_and_reply::<Hash>(key)?;
@@ -331,24 +328,21 @@ fn alive(hash: Option<&Hash>, now_ms: i64) -> impl Iterator<Item = Field<'_>> {
 fn hdel(ctx: &mut Ctx) -> Outcome {
     let (key, fields) = (ctx.argv[1], &ctx.argv[2..]);
     let now_ms = ctx.now().wall_ms();
-    let Some(hash) = ctx.edit::<Hash>(key)? else {
+    let Some(mut edit) = ctx.edit::<Hash>(key)? else {
         ctx.reply.int(0);
         return Ok(());
     };
+    let hash = &mut *edit;
     let mut deleted = 0;
     for field in fields {
         let was_alive = hash.contains(field, now_ms);
-        deleted += (hash.remove(field) && was_alive) as i64;
+        deleted += (hash.remove(field) && was_alive) as usize;
         if hash.is_empty() {
             break;
         }
     }
-    if deleted > 0 {
-        ctx.field_expiries_changed(key);
-        ctx.changed(key, Class::HASH, "hdel", deleted as usize);
-        ctx.delete_if_empty(key);
-    }
-    ctx.reply.int(deleted);
+    edit.done_if_any("hdel", deleted);
+    ctx.reply.int(deleted as i64);
     Ok(())
 }
 
@@ -356,16 +350,16 @@ fn hincrby(ctx: &mut Ctx) -> Outcome {
     let (key, field) = (ctx.argv[1], ctx.argv[2]);
     let by = ctx.int(3)?;
     let now_ms = ctx.now().wall_ms();
-    let limits = ctx.node.store.limits.clone();
-    let hash = ctx.edit_or_create::<Hash>(key)?;
-    let old = match hash.get(field, now_ms) {
+    let mut edit = ctx.edit_or_create::<Hash>(key)?;
+    let old = match edit.get(field, now_ms) {
         Some(value) => num::parse_i64(value).ok_or(NOT_AN_INTEGER)?,
         None => 0,
     };
     let sum = old.checked_add(by).ok_or(error::OVERFLOW)?;
     let mut digits = itoa::Buffer::new();
-    hash.set_keeping_expiry(field, digits.format(sum).as_bytes(), &limits);
-    ctx.touched(key, Class::HASH, "hincrby");
+    let (hash, limits) = edit.with_limits();
+    hash.set_keeping_expiry(field, digits.format(sum).as_bytes(), limits);
+    edit.done_without_rearm("hincrby", 1);
     ctx.reply.int(sum);
     Ok(())
 }
@@ -377,9 +371,8 @@ fn hincrbyfloat(ctx: &mut Ctx) -> Outcome {
         return Err(Error::new("ERR value is NaN or Infinity"));
     }
     let now_ms = ctx.now().wall_ms();
-    let limits = ctx.node.store.limits.clone();
-    let hash = ctx.edit_or_create::<Hash>(key)?;
-    let old = match hash.get(field, now_ms) {
+    let mut edit = ctx.edit_or_create::<Hash>(key)?;
+    let old = match edit.get(field, now_ms) {
         Some(value) => LongDouble::parse(value).ok_or(NOT_A_FLOAT)?,
         None => LongDouble::from(0),
     };
@@ -388,8 +381,9 @@ fn hincrbyfloat(ctx: &mut Ctx) -> Outcome {
         return Err(error::NAN_OR_INFINITY);
     }
     let text = sum.to_string();
-    hash.set_keeping_expiry(field, text.as_bytes(), &limits);
-    ctx.touched(key, Class::HASH, "hincrbyfloat");
+    let (hash, limits) = edit.with_limits();
+    hash.set_keeping_expiry(field, text.as_bytes(), limits);
+    edit.done_without_rearm("hincrbyfloat", 1);
     ctx.reply.bulk(text.as_bytes());
     Ok(())
 }

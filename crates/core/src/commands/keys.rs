@@ -1,4 +1,4 @@
-//! Keys whatever they hold: existence, names, copies, scans, OBJECT.
+//! Commands for keys of any type: existence, names, copies, scans, OBJECT.
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -219,10 +219,7 @@ pub const COMMANDS: &[Command] = &[
 fn del(ctx: &mut Ctx) -> Outcome {
     let mut deleted = 0;
     for key in &ctx.argv[1..] {
-        if ctx.delete(key) {
-            ctx.touched(key, Class::GENERIC, "del");
-            deleted += 1;
-        }
+        deleted += ctx.delete(key) as i64;
     }
     ctx.reply.int(deleted);
     Ok(())
@@ -266,7 +263,7 @@ fn keys_(ctx: &mut Ctx) -> Outcome {
 }
 
 fn randomkey(ctx: &mut Ctx) -> Outcome {
-    // Keys past their end may still stand there while expiry is held back.
+    // Expired keys may still be present while expiry is suspended.
     for _ in 0..100 {
         let draw = ctx.random();
         let db = &ctx.node.store.dbs[ctx.db()];
@@ -292,7 +289,7 @@ fn renamenx(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Gives a key another name with all it has. False: the new name is taken and may not be overwritten.
+/// Renames a key, with its value and expiry. Returns false if the new name exists and `overwrite` is false.
 fn move_key(ctx: &mut Ctx, overwrite: bool) -> Result<bool, Error> {
     let (from, to) = (ctx.argv[1], ctx.argv[2]);
     let slot = ctx.find_for_write(from).ok_or(error::NO_SUCH_KEY)?;
@@ -303,15 +300,14 @@ fn move_key(ctx: &mut Ctx, overwrite: bool) -> Result<bool, Error> {
         if !overwrite {
             return Ok(false);
         }
-        ctx.delete(to);
+        ctx.discard(to);
     }
     let db = ctx.db();
     let Some(entry) = ctx.node.store.remove(db, slot) else { return Ok(false) };
     let expires_at_ms = entry.expires_at_ms();
-    let slot = ctx.insert(to, entry.value);
-    ctx.set_expiry(slot, expires_at_ms);
-    ctx.touched(from, Class::GENERIC, "rename_from");
-    ctx.touched(to, Class::GENERIC, "rename_to");
+    let renamed = ctx.insert(to, entry.value, expires_at_ms).postpone();
+    ctx.announce(from, Class::GENERIC, "rename_from");
+    renamed.resume(ctx).done("rename_to", 1);
     Ok(true)
 }
 
@@ -328,13 +324,10 @@ fn move_(ctx: &mut Ctx) -> Outcome {
         return Ok(());
     };
     let Some(entry) = ctx.node.store.remove(from, slot) else { return Ok(()) };
-    ctx.in_db(to, |ctx| {
-        let expires_at_ms = entry.expires_at_ms();
-        let slot = ctx.insert(key, entry.value);
-        ctx.set_expiry(slot, expires_at_ms);
-    });
-    ctx.touched(key, Class::GENERIC, "move_from");
-    ctx.in_db(to, |ctx| ctx.touched(key, Class::GENERIC, "move_to"));
+    let expires_at_ms = entry.expires_at_ms();
+    let moved = ctx.in_db(to, |ctx| ctx.insert(key, entry.value, expires_at_ms).postpone());
+    ctx.announce(key, Class::GENERIC, "move_from");
+    moved.resume(ctx).done("move_to", 1);
     ctx.reply.int(1);
     Ok(())
 }
@@ -366,11 +359,9 @@ fn copy(ctx: &mut Ctx) -> Outcome {
                 if !replace {
                     return false;
                 }
-                ctx.delete(to);
+                ctx.discard(to);
             }
-            let slot = ctx.insert(to, value);
-            ctx.set_expiry(slot, expires_at_ms);
-            ctx.touched(to, Class::GENERIC, "copy_to");
+            ctx.insert(to, value, expires_at_ms).done("copy_to", 1);
             true
         }),
         None => false,

@@ -1,10 +1,9 @@
-//! Moving elements between lists, popping from the first of several, and the forms of both that wait.
+//! Commands that move elements between lists or pop from the first of several lists, and their blocking forms.
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
-use super::lists::{pop_range, popped, push_event};
+use super::lists::{finish_pop, pop_range, push_event, reply_elements};
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::node::session::{TimeoutReply, Wait};
 use crate::num;
 use crate::store::List;
@@ -101,7 +100,7 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
-/// What LMOVE and its kin do: from which end of one list to which end of another.
+/// A move of LMOVE, RPOPLPUSH and their blocking forms: from one end of a list to one end of another.
 #[derive(Clone, Copy)]
 struct Move<'a> {
     from: &'a [u8],
@@ -157,17 +156,21 @@ fn move_element(ctx: &mut Ctx, step: Move) -> Outcome {
         return Ok(());
     }
     ctx.edit::<List>(step.to)?;
-    let element = ctx.edit::<List>(step.from)?.and_then(|list| list.pop(step.from_end)).unwrap_or_default();
-    let limits = ctx.node.store.limits.clone();
-    let list = ctx.edit_or_create::<List>(step.to)?;
-    // Redis guesses the room that an element takes by its text, and an integer has none by then.
+    let Some(mut from) = ctx.edit::<List>(step.from)? else { return Ok(()) };
+    let element = from.pop(step.from_end).unwrap_or_default();
+    // Redis announces the push first. Both keys may be the same list.
+    let from = from.postpone();
+    let mut to = ctx.edit_or_create::<List>(step.to)?;
+    let (list, limits) = to.with_limits();
+    // Redis estimates the size of an element from its text, and an integer has no text at this point.
     let text = if num::parse_i64(&element).is_some() { &b""[..] } else { &element };
-    list.prepare([text], &limits);
-    list.push(step.to_end, &element, &limits);
-    ctx.reply.bulk(&element);
+    list.prepare([text], limits);
+    list.push(step.to_end, &element, limits);
     // The pop counts as the change.
-    ctx.changed(step.to, Class::LIST, push_event(step.to_end), 0);
-    popped(ctx, step.from, step.from_end, 1)
+    to.done(push_event(step.to_end), 0);
+    finish_pop(from.resume(ctx), step.from_end, 1);
+    ctx.reply.bulk(&element);
+    Ok(())
 }
 
 fn move_or_wait(ctx: &mut Ctx, step: Move, timeout_at: usize) -> Outcome {
@@ -176,7 +179,7 @@ fn move_or_wait(ctx: &mut Ctx, step: Move, timeout_at: usize) -> Outcome {
         return move_element(ctx, step);
     }
     if ctx.may_wait() {
-        // One element is what it gives, but its timeout is that of all commands that wait for lists.
+        // BLMOVE replies with one element, but with a null array on a timeout, as all blocking list commands do.
         ctx.wait_for(Wait::List, &[step.from], timeout_ms, TimeoutReply::NullArray);
     } else {
         ctx.reply.null();
@@ -200,14 +203,16 @@ fn pop_or_wait(ctx: &mut Ctx, end: End) -> Outcome {
         ctx.wait_for(Wait::List, keys, timeout_ms, TimeoutReply::NullArray);
         return Ok(());
     };
-    let element = ctx.edit::<List>(key)?.and_then(|list| list.pop(end)).unwrap_or_default();
+    let Some(mut list) = ctx.edit::<List>(key)? else { return Ok(()) };
+    let element = list.pop(end).unwrap_or_default();
+    finish_pop(list, end, 1);
     ctx.reply.array(2);
     ctx.reply.bulk(key);
     ctx.reply.bulk(&element);
-    popped(ctx, key, end, 1)
+    Ok(())
 }
 
-/// The first of several keys that holds a list.
+/// Returns the first of several keys that holds a list.
 fn first_list<'a>(ctx: &mut Ctx<'a>, keys: &'a [&'a [u8]]) -> Result<Option<&'a [u8]>, Error> {
     for &key in ctx.keys_to_try(keys) {
         if ctx.edit::<List>(key)?.is_some() {
@@ -241,12 +246,15 @@ fn blmpop(ctx: &mut Ctx) -> Outcome {
 }
 
 fn pop_with_key(ctx: &mut Ctx, key: &[u8], end: End, count: i64) -> Outcome {
+    let Some(list) = ctx.edit::<List>(key)? else { return Ok(()) };
+    let elements = pop_range(list, end, count);
     ctx.reply.array(2);
     ctx.reply.bulk(key);
-    pop_range(ctx, key, end, count)
+    reply_elements(ctx.reply, &elements);
+    Ok(())
 }
 
-/// `numkeys key … LEFT|RIGHT [COUNT count]`.
+/// Parses `numkeys key … LEFT|RIGHT [COUNT count]`.
 fn parse_multi_pop<'a>(mut words: Words<'a>) -> Result<(&'a [&'a [u8]], End, i64), Error> {
     let at_least_one = |word: &[u8], error| num::parse_i64(word).filter(|&n| n > 0).ok_or(error);
     let numkeys = at_least_one(words.word()?, Error::new("ERR numkeys should be greater than 0"))?;

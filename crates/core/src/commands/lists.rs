@@ -1,13 +1,14 @@
-//! Lists, one at a time. Those that move elements between lists or wait for them have a file of their own.
+//! Commands for one list. The commands that move elements between lists or wait for elements are in `list_moves.rs`.
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
+use super::edit::Edit;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::List;
 use crate::store::list::{Element, End};
 use crate::version::Version;
+use crate::wire::Reply;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -193,18 +194,19 @@ fn push(ctx: &mut Ctx, end: End, must_exist: bool) -> Outcome {
         ctx.reply.int(0);
         return Ok(());
     }
-    let limits = ctx.node.store.limits.clone();
-    let list = ctx.edit_or_create::<List>(key)?;
-    list.prepare(elements.iter().copied(), &limits);
+    let mut edit = ctx.edit_or_create::<List>(key)?;
+    let (list, limits) = edit.with_limits();
+    list.prepare(elements.iter().copied(), limits);
     for element in elements {
-        list.push(end, element, &limits);
+        list.push(end, element, limits);
     }
     let len = list.len();
+    edit.done(push_event(end), elements.len());
     ctx.reply.int(len as i64);
-    ctx.changed(key, Class::LIST, push_event(end), elements.len());
     Ok(())
 }
 
+/// Returns the event of a push at this end.
 pub fn push_event(end: End) -> &'static str {
     if end == End::Head { "lpush" } else { "rpush" }
 }
@@ -228,11 +230,14 @@ fn pop(ctx: &mut Ctx, end: End) -> Outcome {
         (None, None) => ctx.reply.null(),
         (None, Some(_)) => ctx.reply.null_array(),
         (Some(_), Some(0)) => ctx.reply.array(0),
-        (Some(_), Some(count)) => pop_range(ctx, key, end, count)?,
-        (Some(list), None) => {
+        (Some(list), Some(count)) => {
+            let elements = pop_range(list, end, count);
+            reply_elements(ctx.reply, &elements);
+        }
+        (Some(mut list), None) => {
             let element = list.pop(end);
+            finish_pop(list, end, 1);
             ctx.reply.bulk_or_null(element.as_deref());
-            popped(ctx, key, end, 1)?;
         }
     }
     Ok(())
@@ -242,33 +247,33 @@ fn positive(word: &[u8]) -> Result<i64, Error> {
     num::parse_i64(word).filter(|&n| n >= 0).ok_or(error::MUST_BE_POSITIVE)
 }
 
-/// Pops up to `count` elements of a list into an array of their own.
-pub fn pop_range(ctx: &mut Ctx, key: &[u8], end: End, count: i64) -> Outcome {
-    let Some(list) = ctx.edit::<List>(key)? else { return Ok(()) };
+/// Pops up to `count` elements of a list and finishes the edit.
+pub fn pop_range(mut edit: Edit<List>, end: End, count: i64) -> Vec<Element> {
+    let list = &mut *edit;
     let count = (list.len() as i64).min(count) as usize;
-    let elements: Vec<Element> = (0..count).filter_map(|_| list.pop(end)).collect();
-    ctx.reply.array(elements.len());
-    for element in &elements {
-        ctx.reply.bulk(element);
-    }
-    popped(ctx, key, end, count)
+    let elements = (0..count).filter_map(|_| list.pop(end)).collect();
+    finish_pop(edit, end, count);
+    elements
 }
 
-/// What follows when `count` elements were popped.
-pub fn popped(ctx: &mut Ctx, key: &[u8], end: End, count: usize) -> Outcome {
-    ctx.changed(key, Class::LIST, if end == End::Head { "lpop" } else { "rpop" }, count);
-    settle(ctx, key)
+/// Writes popped elements as an array.
+pub fn reply_elements(reply: &mut Reply, elements: &[Element]) {
+    reply.array(elements.len());
+    for element in elements {
+        reply.bulk(element);
+    }
 }
 
-/// A list that lost elements goes with its last one; a short one may be a listpack again.
-fn settle(ctx: &mut Ctx, key: &[u8]) -> Outcome {
-    if !ctx.delete_if_empty(key) {
-        let limits = ctx.node.store.limits.clone();
-        if let Some(list) = ctx.edit::<List>(key)? {
-            list.shrink(&limits);
-        }
-    }
-    Ok(())
+/// Finishes an edit that popped `count` elements.
+pub fn finish_pop(edit: Edit<List>, end: End, count: usize) {
+    finish_removal(edit, if end == End::Head { "lpop" } else { "rpop" }, count);
+}
+
+/// Finishes an edit that removed `count` elements. A short list may become a listpack again.
+fn finish_removal(mut edit: Edit<List>, event: &str, count: usize) {
+    let (list, limits) = edit.with_limits();
+    list.shrink(limits);
+    edit.done(event, count);
 }
 
 fn llen(ctx: &mut Ctx) -> Outcome {
@@ -280,7 +285,7 @@ fn llen(ctx: &mut Ctx) -> Outcome {
 fn lindex(ctx: &mut Ctx) -> Outcome {
     let index = ctx.int(2);
     let (list, reply) = ctx.read_and_reply::<List>(ctx.argv[1])?;
-    // A missing list is noticed before an index that is no number.
+    // Redis looks up the list before it parses the index.
     let element = match list {
         Some(list) => place(index?, list.len()).and_then(|at| list.get(at)),
         None => None,
@@ -289,7 +294,7 @@ fn lindex(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// An index from the head, or from the tail if it is negative, as one from the head.
+/// Converts an index, which counts from the tail if it is negative, to one from the head. `None`: out of range.
 fn place(index: i64, len: usize) -> Option<usize> {
     let from_head = if index < 0 { index + len as i64 } else { index };
     usize::try_from(from_head).ok().filter(|&at| at < len)
@@ -298,15 +303,19 @@ fn place(index: i64, len: usize) -> Option<usize> {
 fn lset(ctx: &mut Ctx) -> Outcome {
     let (key, element) = (ctx.argv[1], ctx.argv[3]);
     let index = ctx.int(2);
-    let limits = ctx.node.store.limits.clone();
-    let list = ctx.edit::<List>(key)?.ok_or(error::NO_SUCH_KEY)?;
-    // Since 7.2 Redis looks at the low 32 bits of the index only.
-    let index = if limits.version >= Version::V7_2 { index? as i32 as i64 } else { index? };
-    list.prepare([element], &limits);
-    let at = place(index, list.len()).ok_or(error::INDEX_OUT_OF_RANGE)?;
-    list.set(at, element, &limits);
-    list.shrink(&limits);
-    ctx.touched(key, Class::LIST, "lset");
+    let version = ctx.version();
+    let mut edit = ctx.edit::<List>(key)?.ok_or(error::NO_SUCH_KEY)?;
+    // Since 7.2, Redis uses only the low 32 bits of the index.
+    let index = if version >= Version::V7_2 { index? as i32 as i64 } else { index? };
+    let (list, limits) = edit.with_limits();
+    list.prepare([element], limits);
+    let Some(at) = place(index, list.len()) else {
+        edit.unchanged();
+        return Err(error::INDEX_OUT_OF_RANGE);
+    };
+    list.set(at, element, limits);
+    list.shrink(limits);
+    edit.done("lset", 1);
     ctx.reply.ok();
     Ok(())
 }
@@ -317,18 +326,19 @@ fn linsert(ctx: &mut Ctx) -> Outcome {
     if !after && !side.eq_ignore_ascii_case(b"BEFORE") {
         return Err(error::SYNTAX);
     }
-    let limits = ctx.node.store.limits.clone();
-    let Some(list) = ctx.edit::<List>(key)? else {
+    let Some(mut edit) = ctx.edit::<List>(key)? else {
         ctx.reply.int(0);
         return Ok(());
     };
-    list.prepare([element], &limits);
-    if !list.insert(pivot, after, element, &limits) {
+    let (list, limits) = edit.with_limits();
+    list.prepare([element], limits);
+    if !list.insert(pivot, after, element, limits) {
+        edit.unchanged();
         ctx.reply.int(-1);
         return Ok(());
     }
     let len = list.len();
-    ctx.touched(key, Class::LIST, "linsert");
+    edit.done("linsert", 1);
     ctx.reply.int(len as i64);
     Ok(())
 }
@@ -339,7 +349,7 @@ fn lrem(ctx: &mut Ctx) -> Outcome {
     if ctx.version() >= Version::V7_4 {
         negatable(limit)?;
     }
-    let Some(list) = ctx.edit::<List>(key)? else {
+    let Some(mut list) = ctx.edit::<List>(key)? else {
         ctx.reply.int(0);
         return Ok(());
     };
@@ -347,14 +357,15 @@ fn lrem(ctx: &mut Ctx) -> Outcome {
     let most = if limit == 0 { usize::MAX } else { limit.unsigned_abs() as usize };
     let removed = list.remove(element, from, most);
     if removed > 0 {
-        ctx.changed(key, Class::LIST, "lrem", removed);
-        settle(ctx, key)?;
+        finish_removal(list, "lrem", removed);
+    } else {
+        list.unchanged();
     }
     ctx.reply.int(removed as i64);
     Ok(())
 }
 
-/// Refuses the one number whose sign cannot be changed, as later releases do.
+/// Fails for the one number that cannot be negated, as later releases do.
 fn negatable(number: i64) -> Result<i64, Error> {
     if number == i64::MIN { Err(error::out_of_range(-i64::MAX, i64::MAX)) } else { Ok(number) }
 }
@@ -362,12 +373,12 @@ fn negatable(number: i64) -> Result<i64, Error> {
 fn ltrim(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let (start, stop) = (ctx.int(2)?, ctx.int(3)?);
-    if let Some(list) = ctx.edit::<List>(key)? {
+    if let Some(mut list) = ctx.edit::<List>(key)? {
         let (start, count) = range(start, stop, list.len());
         let removed = list.len() - count;
         list.trim(start, count);
-        ctx.changed(key, Class::LIST, "ltrim", removed);
-        settle(ctx, key)?;
+        // Redis announces LTRIM even where it removes nothing.
+        finish_removal(list, "ltrim", removed);
     }
     ctx.reply.ok();
     Ok(())
@@ -384,7 +395,7 @@ fn lrange(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Where the elements from `start` to `stop` begin and how many they are; negative ones count from the tail.
+/// Returns the index and the count of the elements from `start` to `stop`. Negative indexes count from the tail.
 fn range(start: i64, stop: i64, len: usize) -> (usize, usize) {
     let len = len as i64;
     let from_head = |index: i64| if index < 0 { index + len } else { index };
@@ -392,14 +403,14 @@ fn range(start: i64, stop: i64, len: usize) -> (usize, usize) {
     if start > stop { (0, 0) } else { (start as usize, (stop - start + 1) as usize) }
 }
 
-/// Which of the elements that are equal LPOS gives.
+/// The options of LPOS: which of the equal elements it returns.
 struct Wanted {
-    /// The first one to give, counted from 1.
+    /// The first match to return, counted from 1.
     rank: usize,
     from_tail: bool,
-    /// How many; 0: all; `None`: one, and not in an array.
+    /// How many matches to return (0: all); `None`: one, which is not in an array.
     count: Option<i64>,
-    /// How many elements to look at; 0: all.
+    /// How many elements to compare (0: all).
     most: i64,
 }
 
@@ -425,7 +436,7 @@ impl Wanted {
                 return Err(error::SYNTAX);
             }
         }
-        // Before 7.2 this one overflows, and every match comes after it.
+        // Before 7.2 this rank overflows: LPOS returns the first match, or all matches if COUNT is given.
         if wanted.rank == i64::MIN.unsigned_abs() as usize {
             wanted.rank = 1;
             wanted.count = wanted.count.map(|_| 0);
@@ -433,7 +444,7 @@ impl Wanted {
         Ok(wanted)
     }
 
-    /// The indexes, from the head, of the elements that are wanted.
+    /// Returns the indexes, from the head, of the matches.
     fn find<'a>(&self, list: &'a List, element: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
         let last = list.len() - 1;
         let all: Box<dyn Iterator<Item = (usize, &[u8])>> = if self.from_tail {

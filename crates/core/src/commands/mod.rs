@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod ctx;
+pub mod edit;
 pub mod table;
 
 mod clients;

@@ -6,7 +6,6 @@ use super::command::*;
 use super::ctx::{Ctx, Words};
 use super::sets::write_set;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::set::Member;
 use crate::store::{Limits, Set, ValueType};
@@ -95,7 +94,7 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
-/// A set operation with its event.
+/// A set operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Intersection,
@@ -155,8 +154,8 @@ fn store(ctx: &mut Ctx, operation: Operation) -> Outcome {
     let to = ctx.argv[1];
     let result = compute(ctx, operation, &ctx.argv[2..])?;
     ctx.reply.int(result.len() as i64);
-    let result = (!result.is_empty()).then(|| result.into());
-    ctx.store_result(to, result, Class::SET, operation.event());
+    let result = (!result.is_empty()).then_some(result);
+    ctx.store_result(to, result, operation.event(), 1);
     Ok(())
 }
 
@@ -165,7 +164,7 @@ fn compute(ctx: &mut Ctx, operation: Operation, keys: &[&[u8]]) -> Result<Set, E
     Ok(operation.of(&sets_at(ctx, &slots), &ctx.node.store.limits))
 }
 
-/// The slots of keys that hold sets, `None` for those that are missing.
+/// Returns the slots of keys that hold sets, with `None` for missing keys.
 fn find_all(ctx: &mut Ctx, keys: &[&[u8]]) -> Result<Vec<Option<u32>>, Error> {
     let mut slots = Vec::with_capacity(keys.len());
     for key in keys {
@@ -183,7 +182,7 @@ fn sets_at<'a>(ctx: &'a Ctx, slots: &[Option<u32>]) -> Vec<Option<&'a Set>> {
     slots.iter().map(set).collect()
 }
 
-/// The members that all sets have, as the smallest set orders them; none if a set is missing.
+/// Returns the members that all sets have, in the order of the smallest set; none if a set is missing.
 fn common<'a>(sets: &'a [Option<&'a Set>]) -> impl Iterator<Item = Member<'a>> + 'a {
     let mut sets: Vec<&Set> = sets.iter().copied().collect::<Option<_>>().unwrap_or_default();
     sets.sort_by_key(|set| set.len());
@@ -221,10 +220,10 @@ fn union(sets: &[Option<&Set>], limits: &Limits) -> Set {
     result
 }
 
-/// The members of the first set that no other has.
+/// Returns the members of the first set that no other set has.
 ///
-/// Redis looks each one up in all other sets or, where it expects that to take longer, removes the members of the others
-/// from a copy of the first. The encoding of the result tells which it was.
+/// Redis looks up each member in all other sets or, if it expects that to take longer, removes the members of the other sets
+/// from a copy of the first. The two ways may give the result another encoding, so this function chooses as Redis does.
 fn difference(sets: &[Option<&Set>], limits: &Limits) -> Set {
     let mut result = Set::intset();
     let (Some(Some(first)), others) = (sets.first(), sets.get(1..).unwrap_or(&[])) else { return result };
@@ -263,7 +262,7 @@ fn sintercard(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// `numkeys key … [LIMIT limit]`; a limit of 0 is none.
+/// Parses `numkeys key … [LIMIT limit]`. A limit of 0 means no limit.
 fn parse_sintercard<'a>(mut words: Words<'a>) -> Result<(&'a [&'a [u8]], usize), Error> {
     let numkeys = num::parse_i64(words.word()?)
         .filter(|&numkeys| numkeys > 0)

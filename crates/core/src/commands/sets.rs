@@ -1,11 +1,10 @@
-//! Sets, one at a time.
+//! Commands for one set, and SMOVE.
 
 use super::command::*;
 use super::ctx::Ctx;
 use super::random::{MAX_DRAWS, MAX_REPLY};
 use super::scan;
 use crate::error::{self, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::{Set, ValueType};
 use crate::wire::Reply;
@@ -129,61 +128,52 @@ pub const COMMANDS: &[Command] = &[
 
 fn sadd(ctx: &mut Ctx) -> Outcome {
     let (key, members) = (ctx.argv[1], &ctx.argv[2..]);
-    let limits = ctx.node.store.limits.clone();
-    if ctx.edit::<Set>(key)?.is_none() {
-        let set = Set::for_members(members[0], members.len(), &limits);
-        ctx.insert(key, set.into());
-    }
-    let set = ctx.edit_or_create::<Set>(key)?;
-    set.expect(members.len(), &limits);
-    let added = members.iter().filter(|member| set.add(member, &limits)).count();
-    if added > 0 {
-        ctx.changed(key, Class::SET, "sadd", added);
-    }
+    let mut edit =
+        ctx.edit_or_insert::<Set>(key, |limits| Set::for_members(members[0], members.len(), limits).into())?;
+    let (set, limits) = edit.with_limits();
+    set.expect(members.len(), limits);
+    let added = members.iter().filter(|member| set.add(member, limits)).count();
+    edit.done_if_any("sadd", added);
     ctx.reply.int(added as i64);
     Ok(())
 }
 
 fn srem(ctx: &mut Ctx) -> Outcome {
     let (key, members) = (ctx.argv[1], &ctx.argv[2..]);
-    let removed = match ctx.edit::<Set>(key)? {
-        Some(set) => members.iter().filter(|member| set.remove(member)).count(),
-        None => 0,
+    let Some(mut edit) = ctx.edit::<Set>(key)? else {
+        ctx.reply.int(0);
+        return Ok(());
     };
-    if removed > 0 {
-        ctx.changed(key, Class::SET, "srem", removed);
-        ctx.delete_if_empty(key);
-    }
+    let set = &mut *edit;
+    let removed = members.iter().filter(|member| set.remove(member)).count();
+    edit.done_if_any("srem", removed);
     ctx.reply.int(removed as i64);
     Ok(())
 }
 
 fn smove(ctx: &mut Ctx) -> Outcome {
     let [_, from, to, member] = *ctx.argv else { return Err(error::SYNTAX) };
-    // Both are looked up before anything is checked.
+    // Redis looks up both keys before it checks their types.
     ctx.find_for_write(to);
     let Some(set) = ctx.edit::<Set>(from)? else {
         ctx.reply.int(0);
         return Ok(());
     };
     let is_member = set.contains(member);
+    set.unchanged();
     ctx.edit::<Set>(to)?;
     ctx.reply.int(is_member as i64);
     if !is_member || from == to {
         return Ok(());
     }
-    if let Some(set) = ctx.edit::<Set>(from)? {
+    if let Some(mut set) = ctx.edit::<Set>(from)? {
         set.remove(member);
+        set.done("srem", 1);
     }
-    ctx.touched(from, Class::SET, "srem");
-    ctx.delete_if_empty(from);
-    let limits = ctx.node.store.limits.clone();
-    if !ctx.exists(to) {
-        ctx.insert(to, Set::for_members(member, 1, &limits).into());
-    }
-    if ctx.edit_or_create::<Set>(to)?.add(member, &limits) {
-        ctx.touched(to, Class::SET, "sadd");
-    }
+    let mut edit = ctx.edit_or_insert::<Set>(to, |limits| Set::for_members(member, 1, limits).into())?;
+    let (set, limits) = edit.with_limits();
+    let is_new = set.add(member, limits);
+    edit.done_if_any("sadd", is_new as usize);
     Ok(())
 }
 
@@ -219,14 +209,14 @@ fn smembers(ctx: &mut Ctx) -> Outcome {
     })
 }
 
-/// Reads a set, or finds none, and writes the reply from it.
+/// Looks up a set and calls `write` with it (`None`: no such key) and the reply.
 fn with_set(ctx: &mut Ctx, key: &[u8], write: impl FnOnce(Option<&Set>, &mut Reply)) -> Outcome {
     let (set, reply) = ctx.read_and_reply::<Set>(key)?;
     write(set, reply);
     Ok(())
 }
 
-/// Writes all members of a set.
+/// Writes all members of a set as a set reply.
 pub fn write_set(set: &Set, reply: &mut Reply) {
     reply.set(set.len());
     write_members(set, reply);
@@ -268,32 +258,31 @@ fn pop_one(ctx: &mut Ctx, key: &[u8]) -> Outcome {
         return Ok(());
     }
     let draw = ctx.random();
-    let member = ctx.edit::<Set>(key)?.and_then(|set| set.pop_random(draw));
+    let Some(mut set) = ctx.edit::<Set>(key)? else { return Ok(()) };
+    let member = set.pop_random(draw);
+    set.done("spop", 1);
     ctx.reply.bulk_or_null(member.as_deref());
-    ctx.touched(key, Class::SET, "spop");
-    ctx.delete_if_empty(key);
     Ok(())
 }
 
 fn pop_some(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
-    let Some(form) = ctx.edit::<Set>(key)?.map(|set| Form::of(set)).filter(|_| count > 0) else {
+    let Some(form) = ctx.edit::<Set>(key)?.map(|set| Form::of(&set)).filter(|_| count > 0) else {
         ctx.reply.set(0);
         return Ok(());
     };
     let picks = pick_places(ctx, form, count);
-    let limits = ctx.node.store.limits.clone();
-    let Some(set) = ctx.edit::<Set>(key)? else { return Ok(()) };
-    let members = set.take(&picks, &limits);
+    let Some(mut edit) = ctx.edit::<Set>(key)? else { return Ok(()) };
+    let (set, limits) = edit.with_limits();
+    let members = set.take(&picks, limits);
+    edit.done("spop", members.len());
     ctx.reply.set(members.len());
     for member in &members {
         ctx.reply.bulk(member);
     }
-    ctx.changed(key, Class::SET, "spop", members.len());
-    ctx.delete_if_empty(key);
     Ok(())
 }
 
-/// What a choice of members depends on.
+/// The properties of a set that decide how random members are chosen.
 struct Form {
     len: usize,
     is_listpack: bool,
@@ -305,7 +294,7 @@ impl Form {
     }
 }
 
-/// The places of up to `count` different members. A listpack is walked through once, so its members come in order.
+/// Returns the indexes of up to `count` different members, sorted for a listpack, which Redis walks only once.
 fn pick_places(ctx: &mut Ctx, form: Form, count: u64) -> Vec<usize> {
     if count >= form.len as u64 {
         return (0..form.len).collect();
@@ -336,7 +325,7 @@ fn srandmember(ctx: &mut Ctx) -> Outcome {
     }
 }
 
-/// Random members, of which each may come several times.
+/// Writes `count` random members, with repetition.
 fn show_repeatedly(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
     if ctx.read::<Set>(key)?.is_none() {
         ctx.reply.array(0);
@@ -359,7 +348,7 @@ fn show_repeatedly(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
     Ok(())
 }
 
-/// Up to `count` different members.
+/// Writes up to `count` different members.
 fn show_different(ctx: &mut Ctx, key: &[u8], count: u64) -> Outcome {
     let Some(form) = ctx.read::<Set>(key)?.map(Form::of) else {
         ctx.reply.array(0);

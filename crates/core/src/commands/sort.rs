@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 use super::command::*;
 use super::ctx::{Ctx, Origin};
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::list::End;
 use crate::store::{List, Value};
@@ -73,11 +72,11 @@ struct Options<'a> {
     desc: bool,
     alpha: bool,
     offset: i64,
-    /// Negative: all.
+    /// The greatest number of elements to return; negative: no limit.
     limit: i64,
-    /// The pattern of the keys whose values decide the order.
+    /// The pattern of the keys whose values are the weights.
     by: Option<&'a [u8]>,
-    /// A pattern without `*` was given: there is no order to make.
+    /// Whether BY has a pattern without `*`, which turns sorting off.
     unsorted: bool,
     get: Vec<&'a [u8]>,
     store: Option<&'a [u8]>,
@@ -120,7 +119,7 @@ impl<'a> Options<'a> {
         Ok(options)
     }
 
-    /// The part of `len` sorted elements that is asked for.
+    /// Returns the range of the `len` sorted elements that LIMIT selects.
     fn range(&self, len: usize) -> std::ops::Range<usize> {
         let start = usize::try_from(self.offset).unwrap_or(0).min(len);
         let count = usize::try_from(self.limit).unwrap_or(usize::MAX).min(len - start);
@@ -163,7 +162,8 @@ fn run(ctx: &mut Ctx, mut options: Options) -> Outcome {
     Ok(())
 }
 
-/// The elements of the key in their own order, and whether it is a set. A sorted set becomes a large one by it.
+/// Returns the elements of the key in their own order, and whether the key is a set. Converts a sorted set to the skiplist
+/// encoding.
 fn read_elements(ctx: &mut Ctx) -> Result<(Vec<Vec<u8>>, bool), Error> {
     let Some(slot) = ctx.find(ctx.argv[1]) else { return Ok((Vec::new(), false)) };
     let Some(value) = ctx.value_mut(slot) else { return Ok((Vec::new(), false)) };
@@ -178,10 +178,10 @@ fn read_elements(ctx: &mut Ctx) -> Result<(Vec<Vec<u8>>, bool), Error> {
     }
 }
 
-/// What an element is ordered by.
+/// The weight by which an element is sorted.
 enum Weight {
     Number(f64),
-    /// ALPHA; without a value it comes first.
+    /// ALPHA. An element without a weight comes first.
     Text(Option<Vec<u8>>),
 }
 
@@ -210,7 +210,7 @@ fn sort_elements(ctx: &mut Ctx, elements: &mut Vec<Vec<u8>>, options: &Options) 
     }
     weighted.sort_by(|(a, element_a), (b, element_b)| {
         let order = match (a, b) {
-            // Equal numbers are ordered by their elements, so that the result is always the same.
+            // Equal weights are sorted by their elements, so that the result is deterministic.
             (Weight::Number(a), Weight::Number(b)) => {
                 a.partial_cmp(b).unwrap_or(Ordering::Equal).then_with(|| element_a.cmp(element_b))
             }
@@ -223,14 +223,14 @@ fn sort_elements(ctx: &mut Ctx, elements: &mut Vec<Vec<u8>>, options: &Options) 
     Ok(())
 }
 
-/// The value of the key, or of the hash field, that a pattern names for an element; `#` is the element itself.
+/// Returns the value of the key or hash field that a pattern names for an element. The pattern `#` means the element itself.
 fn look_up(ctx: &mut Ctx, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
     if pattern == b"#" {
         return Some(element.to_vec());
     }
     let star = pattern.iter().position(|&byte| byte == b'*')?;
     let (prefix, rest) = (&pattern[..star], &pattern[star + 1..]);
-    // A `->` with nothing behind it is part of the key.
+    // A `->` at the very end is part of the key.
     let arrow = rest.windows(2).position(|pair| pair == b"->").filter(|at| at + 2 < rest.len());
     let (suffix, field) = match arrow {
         Some(at) => (&rest[..at], Some(&rest[at + 2..])),
@@ -246,7 +246,7 @@ fn look_up(ctx: &mut Ctx, pattern: &[u8], element: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// Stores a result as a list; what was not found is stored as an empty element.
+/// Stores a result as a list, with an empty element for each value that was not found.
 fn store(ctx: &mut Ctx, key: &[u8], result: Vec<Option<Vec<u8>>>) {
     let limits = ctx.node.store.limits.clone();
     let elements: Vec<&[u8]> = result.iter().map(|element| element.as_deref().unwrap_or_default()).collect();
@@ -255,9 +255,8 @@ fn store(ctx: &mut Ctx, key: &[u8], result: Vec<Option<Vec<u8>>>) {
     for element in &elements {
         list.push(End::Tail, element, &limits);
     }
-    let value = (!list.is_empty()).then(|| list.into());
-    ctx.store_result(key, value, Class::LIST, "sortstore");
+    let list = (!list.is_empty()).then_some(list);
     // Each element is a change.
-    ctx.node.dirty += elements.len().saturating_sub(1) as u64;
+    ctx.store_result(key, list, "sortstore", elements.len());
     ctx.reply.int(elements.len() as i64);
 }

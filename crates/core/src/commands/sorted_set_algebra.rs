@@ -1,4 +1,4 @@
-//! Unions, intersections and differences of sorted sets; plain sets take part with scores of one.
+//! Unions, intersections and differences of sorted sets. In plain sets, each member counts with a score of 1.
 
 use std::cmp::Ordering;
 
@@ -8,7 +8,6 @@ use super::command::*;
 use super::ctx::{Ctx, Words};
 use super::sorted_sets::reply_members;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::{SortedSet, Value};
 
@@ -99,7 +98,7 @@ enum Operation {
     Diff,
 }
 
-/// How the scores of a member in several sets become one.
+/// The function that combines the scores of a member in several sets.
 #[derive(Clone, Copy)]
 enum Aggregate {
     Sum,
@@ -129,12 +128,12 @@ impl Aggregate {
     }
 }
 
-/// Infinities that cancel each other count as zero.
+/// Adds two scores. Infinities that cancel each other give zero.
 fn zero_if_nan(score: f64) -> f64 {
     if score.is_nan() { 0.0 } else { score }
 }
 
-/// One of the sets that a command reads. The members are copied, for the next key may be looked up any time.
+/// One of the sets that a command reads. The members are copies, because the look-up of the next key borrows the store.
 struct Input {
     members: Vec<(Vec<u8>, f64)>,
     weight: f64,
@@ -163,16 +162,16 @@ impl Input {
 
 type Scores<'a> = HashMap<&'a [u8], f64, foldhash::fast::FixedState>;
 
-/// A command with all its words read.
+/// The parsed arguments of a command and the sets that it reads.
 struct Query {
     inputs: Vec<Input>,
     aggregate: Aggregate,
     with_scores: bool,
-    /// ZINTERCARD stops counting here; 0: never.
+    /// The count at which ZINTERCARD stops (0: no limit).
     limit: usize,
 }
 
-/// The options that a command has.
+/// The options that a command accepts.
 #[derive(Clone, Copy)]
 struct Allowed {
     weights_and_aggregate: bool,
@@ -181,7 +180,7 @@ struct Allowed {
 }
 
 impl Query {
-    /// Reads `numkeys key …` from word `at` on, and the options.
+    /// Parses `numkeys key …` from argument `at` on, and the options, and reads the sets.
     fn parse(ctx: &mut Ctx, at: usize, allowed: Allowed) -> Result<Query, Error> {
         let mut words = ctx.words(at);
         let numkeys = words.int()?;
@@ -228,7 +227,7 @@ impl Query {
         Ok(())
     }
 
-    /// The members of the result, each once.
+    /// Returns the members of the result, each once, with their scores.
     fn run(&mut self, operation: Operation) -> Vec<(&[u8], f64)> {
         if operation != Operation::Diff {
             // Smallest first: sums of more than two scores depend on it.
@@ -329,8 +328,8 @@ fn store(ctx: &mut Ctx, operation: Operation) -> Outcome {
     }
     result.become_listpack_if_possible(&limits);
     let len = result.len();
-    let result = (len > 0).then(|| result.into());
-    ctx.store_result(ctx.argv[1], result, Class::ZSET, ctx.command.name);
+    let result = (len > 0).then_some(result);
+    ctx.store_result(ctx.argv[1], result, ctx.command.name, 1);
     ctx.reply.int(len as i64);
     Ok(())
 }

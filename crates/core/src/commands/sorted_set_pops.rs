@@ -1,9 +1,8 @@
-//! Pops of the lowest and highest members, at once or after waiting for some.
+//! Commands that pop the members with the lowest or highest scores, and their blocking forms.
 
 use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::node::session::{TimeoutReply, Wait};
 use crate::num;
 use crate::store::SortedSet;
@@ -78,19 +77,19 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
-/// The end of a set that members are taken from.
+/// The end of a sorted set from which a command pops.
 #[derive(Clone, Copy)]
 enum Side {
     Min,
     Max,
 }
 
-/// How the reply is laid out.
+/// The layout of the reply.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Layout {
     /// ZPOPMIN: members and scores.
     Plain,
-    /// BZPOPMIN: the key in front of them.
+    /// BZPOPMIN: the key, then members and scores.
     WithKey,
     /// ZMPOP: the key, then an array of pairs.
     Nested,
@@ -158,7 +157,7 @@ fn bzmpop(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// `numkeys key … MIN|MAX [COUNT count]` from word `at` on.
+/// Parses `numkeys key … MIN|MAX [COUNT count]` from argument `at` on.
 fn parse_many<'a>(ctx: &Ctx<'a>, at: usize) -> Result<(&'a [&'a [u8]], Side, usize), Error> {
     let positive = |word: &[u8], error: Error| match num::parse_i64(word) {
         Some(count @ 1..) => Ok(count as usize),
@@ -184,7 +183,7 @@ fn parse_many<'a>(ctx: &Ctx<'a>, at: usize) -> Result<(&'a [&'a [u8]], Side, usi
     Ok((keys, side, count.unwrap_or(1)))
 }
 
-/// Pops from the first key that has members. False: none has.
+/// Pops from the first key that holds a sorted set. Returns whether there was one.
 fn pop_first(ctx: &mut Ctx, keys: &[&[u8]], side: Side, count: usize, layout: Layout) -> Result<bool, Error> {
     for key in ctx.keys_to_try(keys) {
         if has_members(ctx, key)? {
@@ -199,15 +198,21 @@ fn has_members(ctx: &mut Ctx, key: &[u8]) -> Result<bool, Error> {
     Ok(ctx.edit::<SortedSet>(key)?.is_some())
 }
 
-/// Pops up to `count` members of a set, which has some.
+/// Pops up to `count` members of the sorted set at `key` and writes the reply.
 fn pop(ctx: &mut Ctx, key: &[u8], side: Side, count: usize, layout: Layout) -> Outcome {
-    let Some(set) = ctx.edit::<SortedSet>(key)? else { return Ok(()) };
+    let Some(mut edit) = ctx.edit::<SortedSet>(key)? else { return Ok(()) };
+    let set = &mut *edit;
     let len = set.len().min(count);
     let take = || match side {
         Side::Min => set.pop_min(),
         Side::Max => set.pop_max(),
     };
     let popped: Vec<(Box<[u8]>, f64)> = std::iter::repeat_with(take).take(len).flatten().collect();
+    let event = match side {
+        Side::Min => "zpopmin",
+        Side::Max => "zpopmax",
+    };
+    edit.done(event, len);
     // ZPOPMIN nests its pairs in RESP3, but only where a count was given.
     let counted = ctx.argv.len() > 2 && ctx.reply.protocol == Protocol::Resp3;
     let nested = layout == Layout::Nested || layout == Layout::Plain && counted;
@@ -230,11 +235,5 @@ fn pop(ctx: &mut Ctx, key: &[u8], side: Side, count: usize, layout: Layout) -> O
         ctx.reply.bulk(member);
         ctx.reply.double(*score);
     }
-    let event = match side {
-        Side::Min => "zpopmin",
-        Side::Max => "zpopmax",
-    };
-    ctx.changed(key, Class::ZSET, event, len);
-    ctx.delete_if_empty(key);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Ranges of sorted sets: by rank, by score and by the members' bytes; to be read, stored, counted and removed.
+//! Commands that read, store, count or remove a range of a sorted set: by rank, by score or by the bytes of the members.
 
 use std::ops::Range;
 
@@ -6,7 +6,6 @@ use super::command::*;
 use super::ctx::Ctx;
 use super::sorted_sets::reply_members;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::SortedSet;
 use crate::store::sorted_set::{LexBound, ScoreBound};
@@ -147,7 +146,7 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
-/// What the two ends of a range are.
+/// The kind of the two ends of a range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Rank,
@@ -157,7 +156,7 @@ enum By {
 
 /// The two ends of a range, the lower one first.
 enum Bounds<'a> {
-    /// Negative ranks count from the end of the range's own direction.
+    /// The first and the last rank. Negative ranks count from the end, in the direction of the range.
     Rank(i64, i64),
     Score(ScoreBound, ScoreBound),
     Lex(LexBound<'a>, LexBound<'a>),
@@ -181,7 +180,7 @@ impl<'a> Bounds<'a> {
         }
     }
 
-    /// The ranks inside, counted from the lowest score.
+    /// Returns the ranks inside the bounds, counted from the lowest score.
     fn ranks(&self, set: &SortedSet, reverse: bool) -> Range<usize> {
         match *self {
             Bounds::Score(min, max) => set.ranks_by_score(min, max),
@@ -201,7 +200,7 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// `1.5`, `(1.5`, `-inf`; as C reads it: the empty word is zero, and blanks may stand in front.
+/// Parses `1.5`, `(1.5` or `-inf` as C's `strtod` does: an empty text is zero, and leading blanks are allowed.
 fn score_bound(word: &[u8]) -> Option<ScoreBound> {
     match word {
         [b'(', rest @ ..] => num::strtod(rest).map(ScoreBound::Exclusive),
@@ -209,7 +208,7 @@ fn score_bound(word: &[u8]) -> Option<ScoreBound> {
     }
 }
 
-/// `-`, `+`, `[member`, `(member`.
+/// Parses `-`, `+`, `[member` or `(member`.
 fn lex_bound(word: &[u8]) -> Option<LexBound<'_>> {
     match word {
         b"-" => Some(LexBound::Lowest),
@@ -220,19 +219,19 @@ fn lex_bound(word: &[u8]) -> Option<LexBound<'_>> {
     }
 }
 
-/// What a command of the ZRANGE family asks for.
+/// The parsed arguments of a command of the ZRANGE family.
 struct Query<'a> {
     bounds: Bounds<'a>,
     reverse: bool,
     offset: i64,
-    /// Negative: all.
+    /// The greatest number of members to return; negative: no limit.
     limit: i64,
     with_scores: bool,
 }
 
 impl<'a> Query<'a> {
-    /// Reads the bounds at word `at` and the options behind them. `by` and `reverse` are what the command's name says;
-    /// where it leaves them open there are options for them.
+    /// Parses the bounds at argument `at` and the options after them. `by` and `reverse` are what the command's name fixes; if
+    /// they are `None`, the command has options for them.
     fn parse(ctx: &Ctx<'a>, at: usize, by: Option<By>, reverse: Option<bool>) -> Result<Query<'a>, Error> {
         let stores = ctx.command.name == "zrangestore";
         let (own_by, own_reverse) = (by, reverse);
@@ -271,7 +270,7 @@ impl<'a> Query<'a> {
         Ok(Query { bounds, reverse, offset, limit, with_scores })
     }
 
-    /// How many members are asked for, and those, in the order of the query.
+    /// Returns the number of members in the range, and the members in the order of the query.
     fn members<'s>(
         &self,
         set: &'s SortedSet,
@@ -286,7 +285,7 @@ impl<'a> Query<'a> {
         (ranks.len(), members.take(ranks.len()))
     }
 
-    /// The ranks asked for, from the lowest score.
+    /// Returns the ranks in the range, counted from the lowest score.
     fn ranks(&self, set: &SortedSet, version: Version) -> Range<usize> {
         let ranks = self.bounds.ranks(set, self.reverse);
         if matches!(self.bounds, Bounds::Rank(..)) {
@@ -366,8 +365,8 @@ fn zrangestore(ctx: &mut Ctx) -> Outcome {
         }
     }
     let len = result.len();
-    let result = (len > 0).then(|| result.into());
-    ctx.store_result(to, result, Class::ZSET, "zrangestore");
+    let result = (len > 0).then_some(result);
+    ctx.store_result(to, result, "zrangestore", 1);
     ctx.reply.int(len as i64);
     Ok(())
 }
@@ -402,14 +401,14 @@ fn zremrangebylex(ctx: &mut Ctx) -> Outcome {
 fn remove_range(ctx: &mut Ctx, by: By) -> Outcome {
     let key = ctx.argv[1];
     let bounds = Bounds::parse(by, ctx.argv[2], ctx.argv[3])?;
-    let removed = match ctx.edit::<SortedSet>(key)? {
-        Some(set) => set.remove_ranks(bounds.ranks(set, false)),
-        None => 0,
+    let event = ctx.command.name;
+    let Some(mut edit) = ctx.edit::<SortedSet>(key)? else {
+        ctx.reply.int(0);
+        return Ok(());
     };
-    if removed > 0 {
-        ctx.changed(key, Class::ZSET, ctx.command.name, removed);
-        ctx.delete_if_empty(key);
-    }
+    let set = &mut *edit;
+    let removed = set.remove_ranks(bounds.ranks(set, false));
+    edit.done_if_any(event, removed);
     ctx.reply.int(removed as i64);
     Ok(())
 }

@@ -1,11 +1,10 @@
-//! Sorted sets: members and their scores. Ranges, pops and set operations have files of their own.
+//! Commands for the members of a sorted set and their scores. Ranges, pops and set operations are in the sibling modules.
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
 use super::random;
 use super::scan;
 use crate::error::{self, Error, Outcome};
-use crate::node::notify::Class;
 use crate::num;
 use crate::store::{Limits, SortedSet};
 use crate::wire::{Protocol, Reply};
@@ -134,14 +133,14 @@ struct AddOptions {
     xx: bool,
     gt: bool,
     lt: bool,
-    /// Count changed members too.
+    /// Whether to count changed members too.
     ch: bool,
-    /// Add to the score instead of setting it.
+    /// Whether to add to the score instead of setting it.
     incr: bool,
 }
 
 impl AddOptions {
-    /// Takes the options in front of the scores.
+    /// Takes the options that precede the scores.
     fn take(&mut self, words: &mut Words) {
         while let Some(word) = words.rest().first() {
             match word.to_ascii_lowercase().as_slice() {
@@ -170,7 +169,10 @@ impl AddOptions {
         Ok(())
     }
 
-    /// Adds a member or changes its score, as far as the options allow.
+    /// Adds a member or changes its score if the options allow it.
+    ///
+    /// # Errors
+    /// If the new score is not a number, which only INCR can cause.
     fn apply(self, set: &mut SortedSet, member: &[u8], score: f64, limits: &Limits) -> Result<Change, Error> {
         let Some(old) = set.score(member) else {
             if self.xx {
@@ -197,12 +199,12 @@ impl AddOptions {
     }
 }
 
-/// What became of a member; with its score now.
+/// The outcome for one member, with its new score.
 enum Change {
     Added(f64),
     Updated(f64),
     Kept(f64),
-    /// The options forbid it.
+    /// The options do not allow the change.
     Refused,
 }
 
@@ -229,48 +231,49 @@ fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
     }
     let (mut added, mut updated, mut last) = (0, 0, None);
     if !options.xx || ctx.exists(key) {
-        let limits = ctx.node.store.limits.clone();
-        let set = ctx.edit_or_create::<SortedSet>(key)?;
-        // For a new set, the first member speaks for all.
+        let mut edit = ctx.edit_or_create::<SortedSet>(key)?;
+        let (set, limits) = edit.with_limits();
+        // For a new set, Redis chooses the encoding by the length of the first member.
         let longest = if set.is_empty() { pairs[0][1].len() } else { 0 };
-        set.expect(pairs.len(), longest, &limits);
+        set.expect(pairs.len(), longest, limits);
         for ([_, member], score) in pairs.iter().zip(scores) {
-            last = match options.apply(set, member, score, &limits)? {
-                Change::Refused => None,
-                Change::Kept(score) => Some(score),
-                Change::Added(score) => {
+            last = match options.apply(set, member, score, limits) {
+                Ok(Change::Refused) => None,
+                Ok(Change::Kept(score)) => Some(score),
+                Ok(Change::Added(score)) => {
                     added += 1;
                     Some(score)
                 }
-                Change::Updated(score) => {
+                Ok(Change::Updated(score)) => {
                     updated += 1;
                     Some(score)
                 }
+                // Only ZINCRBY fails, and it has one member.
+                Err(not_a_number) => {
+                    edit.unchanged();
+                    return Err(not_a_number);
+                }
             };
         }
+        edit.done_if_any(if options.incr { "zincr" } else { "zadd" }, added + updated);
     }
     match (options.incr, last) {
         (true, Some(score)) => ctx.reply.double(score),
         (true, None) => ctx.reply.null(),
-        (false, _) => ctx.reply.int(if options.ch { added + updated } else { added }),
-    }
-    if added + updated > 0 {
-        let event = if options.incr { "zincr" } else { "zadd" };
-        ctx.changed(key, Class::ZSET, event, (added + updated) as usize);
+        (false, _) => ctx.reply.int(if options.ch { added + updated } else { added } as i64),
     }
     Ok(())
 }
 
 fn zrem(ctx: &mut Ctx) -> Outcome {
     let (key, members) = (ctx.argv[1], &ctx.argv[2..]);
-    let removed = match ctx.edit::<SortedSet>(key)? {
-        Some(set) => members.iter().filter(|member| set.remove(member).is_some()).count(),
-        None => 0,
+    let Some(mut edit) = ctx.edit::<SortedSet>(key)? else {
+        ctx.reply.int(0);
+        return Ok(());
     };
-    if removed > 0 {
-        ctx.changed(key, Class::ZSET, "zrem", removed);
-        ctx.delete_if_empty(key);
-    }
+    let set = &mut *edit;
+    let removed = members.iter().filter(|member| set.remove(member).is_some()).count();
+    edit.done_if_any("zrem", removed);
     ctx.reply.int(removed as i64);
     Ok(())
 }
@@ -313,7 +316,8 @@ fn zrevrank(ctx: &mut Ctx) -> Outcome {
     rank(ctx, |rank, len| len - 1 - rank)
 }
 
-/// `from_first` turns the rank from the lowest score, and the size of the set, into the rank that is asked for.
+/// Writes the rank of a member. `from_first` converts the rank from the lowest score, given the size of the set, to the
+/// requested rank.
 fn rank(ctx: &mut Ctx, from_first: fn(usize, usize) -> usize) -> Outcome {
     let (key, member) = (ctx.argv[1], ctx.argv[2]);
     let with_score = match &ctx.argv[3..] {
@@ -378,7 +382,7 @@ fn zscan(ctx: &mut Ctx) -> Outcome {
     })
 }
 
-/// Writes `len` members, and their scores if asked: pairs in RESP3, one flat array in RESP2.
+/// Writes `len` members, with their scores if `with_scores` is true: as pairs in RESP3, as one flat array in RESP2.
 pub(super) fn reply_members<'a>(
     reply: &mut Reply,
     len: usize,

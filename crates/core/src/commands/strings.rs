@@ -1,4 +1,4 @@
-//! Strings and numbers in strings.
+//! String commands, including those for numbers in strings.
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
@@ -6,7 +6,7 @@ use super::expiry::{Base, Unit, to_unix_ms};
 use crate::error::{self, Error, Outcome};
 use crate::long_double::LongDouble;
 use crate::node::notify::Class;
-use crate::store::{StringValue, Value};
+use crate::store::StringValue;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -271,7 +271,7 @@ fn get(ctx: &mut Ctx) -> Outcome {
     reply_value(ctx, ctx.argv[1])
 }
 
-/// Writes the string at a key, or the null.
+/// Writes the string at a key, or a null.
 fn reply_value(ctx: &mut Ctx, key: &[u8]) -> Outcome {
     match current(ctx, key)? {
         Some(bytes) => ctx.reply.bulk(&bytes),
@@ -280,27 +280,27 @@ fn reply_value(ctx: &mut Ctx, key: &[u8]) -> Outcome {
     Ok(())
 }
 
-/// The string at a key, read.
+/// Returns a copy of the string at a key, for a command that reads.
 fn current(ctx: &mut Ctx, key: &[u8]) -> Result<Option<Vec<u8>>, Error> {
     Ok(ctx.read::<StringValue>(key)?.map(StringValue::to_vec))
 }
 
-/// When a key that a command sets is to expire.
+/// The expiry that a command gives to a key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Expiry {
     #[default]
     None,
     Keep,
     Persist,
-    /// Unix time in ms.
+    /// At this Unix time in ms.
     At(i64),
 }
 
-/// A time with what it counts and from when.
+/// The text of a time, its unit and its base.
 type Time<'a> = (&'a [u8], Unit, Base);
 
-/// Reads one of EX, PX, EXAT, PXAT with its time. The same one may come `again`, and the last counts; no other may.
-/// `None`: the next word is none of them.
+/// Parses EX, PX, EXAT or PXAT with its time. If one of them came before (`again`), only the same one may follow, and the last
+/// counts. Returns `None` if the next argument is not one of them.
 fn parse_expiry<'a>(words: &mut Words<'a>, again: Option<Time>) -> Option<Time<'a>> {
     for (keyword, unit, base) in [
         ("EX", Unit::Seconds, Base::Now),
@@ -316,7 +316,10 @@ fn parse_expiry<'a>(words: &mut Words<'a>, again: Option<Time>) -> Option<Time<'
     None
 }
 
-/// The end that a time names: positive, and not beyond what 64 bits hold.
+/// Converts a time to an expiry.
+///
+/// # Errors
+/// If the time is not an integer, not positive, or the expiry exceeds 64 bits.
 fn expiry_at(ctx: &Ctx, (time, unit, base): Time) -> Result<Expiry, Error> {
     let time = crate::num::parse_i64(time).ok_or(error::NOT_AN_INTEGER)?;
     let at = if time > 0 { to_unix_ms(time, unit, base, ctx.now().wall_ms()) } else { None };
@@ -364,13 +367,13 @@ fn set(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Sets a string with its events.
+/// Sets a string and its expiry, with the `set` event and, if it expires, the `expire` event.
 fn assign(ctx: &mut Ctx, key: &[u8], value: &[u8], expiry: Expiry) {
-    let slot = ctx.set_key(key, Value::String(StringValue::new(value)), expiry == Expiry::Keep);
+    let mut edit = ctx.set_key(key, StringValue::new(value), expiry == Expiry::Keep);
     if let Expiry::At(at_ms) = expiry {
-        ctx.set_expiry(slot, Some(at_ms));
+        edit.set_key_expiry(at_ms);
     }
-    ctx.touched(key, Class::STRING, "set");
+    edit.done("set", 1);
     if let Expiry::At(_) = expiry {
         ctx.notify(key, Class::GENERIC, "expire");
     }
@@ -412,7 +415,6 @@ fn getdel(ctx: &mut Ctx) -> Outcome {
     ctx.reply.bulk_or_null(value.as_deref());
     if value.is_some() {
         ctx.delete(key);
-        ctx.touched(key, Class::GENERIC, "del");
     }
     Ok(())
 }
@@ -444,15 +446,10 @@ fn getex(ctx: &mut Ctx) -> Outcome {
     match expiry {
         Expiry::At(at_ms) if at_ms <= ctx.now().wall_ms() => {
             ctx.delete(key);
-            ctx.touched(key, Class::GENERIC, "del");
         }
-        Expiry::At(at_ms) => {
-            ctx.set_expiry(slot, Some(at_ms));
-            ctx.touched(key, Class::GENERIC, "expire");
-        }
+        Expiry::At(at_ms) => ctx.set_expiry(key, slot, Some(at_ms)),
         Expiry::Persist if ctx.entry(slot).is_some_and(|entry| entry.expires_at_ms().is_some()) => {
-            ctx.set_expiry(slot, None);
-            ctx.touched(key, Class::GENERIC, "persist");
+            ctx.set_expiry(key, slot, None);
         }
         _ => {}
     }
@@ -510,17 +507,18 @@ fn append(ctx: &mut Ctx) -> Outcome {
     let max_len = ctx.node.config.proto_max_bulk_len;
     let len = match ctx.edit::<StringValue>(key)? {
         Some(value) if (value.len() + tail.len()) as u64 > max_len => return Err(TOO_LONG),
-        Some(value) => {
+        Some(mut value) => {
             let bytes = value.make_raw();
             bytes.extend_from_slice(tail);
-            bytes.len()
+            let len = bytes.len();
+            value.done("append", 1);
+            len
         }
         None => {
-            ctx.insert(key, Value::String(StringValue::new(tail)));
+            ctx.set_key(key, StringValue::new(tail), false).done("append", 1);
             tail.len()
         }
     };
-    ctx.touched(key, Class::STRING, "append");
     ctx.reply.int(len as i64);
     Ok(())
 }
@@ -539,14 +537,15 @@ fn setrange(ctx: &mut Ctx) -> Outcome {
     if (offset as u64).saturating_add(part.len() as u64) > ctx.node.config.proto_max_bulk_len {
         return Err(TOO_LONG);
     }
-    let bytes = ctx.edit_or_create::<StringValue>(key)?.make_raw();
+    let mut value = ctx.edit_or_create::<StringValue>(key)?;
+    let bytes = value.make_raw();
     let end = offset as usize + part.len();
     if bytes.len() < end {
         bytes.resize(end, 0);
     }
     bytes[offset as usize..end].copy_from_slice(part);
     let len = bytes.len();
-    ctx.touched(key, Class::STRING, "setrange");
+    value.done("setrange", 1);
     ctx.reply.int(len as i64);
     Ok(())
 }
@@ -562,7 +561,7 @@ fn substr(ctx: &mut Ctx) -> Outcome {
     getrange(ctx)
 }
 
-/// The bytes from `start` to `end`, both included, negative ones counted from the end.
+/// Returns the bytes from `start` to `end`, both included. Negative indexes count from the end.
 fn slice(bytes: &[u8], start: i64, end: i64) -> &[u8] {
     let len = bytes.len() as i64;
     if start < 0 && end < 0 && start > end {
@@ -592,19 +591,11 @@ fn decrby(ctx: &mut Ctx) -> Outcome {
 
 fn add(ctx: &mut Ctx, by: i64) -> Outcome {
     let key = ctx.argv[1];
-    let sum = match ctx.edit::<StringValue>(key)? {
-        Some(value) => {
-            let old = value.as_i64().ok_or(error::NOT_AN_INTEGER)?;
-            let sum = old.checked_add(by).ok_or(error::OVERFLOW)?;
-            *value = StringValue::Int(sum);
-            sum
-        }
-        None => {
-            ctx.insert(key, Value::String(StringValue::Int(by)));
-            by
-        }
-    };
-    ctx.touched(key, Class::STRING, "incrby");
+    let mut value = ctx.edit_or_insert::<StringValue>(key, |_| StringValue::Int(0).into())?;
+    let old = value.as_i64().ok_or(error::NOT_AN_INTEGER)?;
+    let sum = old.checked_add(by).ok_or(error::OVERFLOW)?;
+    *value = StringValue::Int(sum);
+    value.done("incrby", 1);
     ctx.reply.int(sum);
     Ok(())
 }
@@ -621,8 +612,7 @@ fn incrbyfloat(ctx: &mut Ctx) -> Outcome {
         return Err(error::NAN_OR_INFINITY);
     }
     let text = sum.to_string();
-    ctx.set_key(key, Value::String(StringValue::text(text.as_bytes())), true);
-    ctx.touched(key, Class::STRING, "incrbyfloat");
+    ctx.set_key(key, StringValue::text(text.as_bytes()), true).done("incrbyfloat", 1);
     ctx.reply.bulk(text.as_bytes());
     Ok(())
 }

@@ -1,8 +1,9 @@
-//! Notices data that a command changed without telling anybody. Debug builds only.
+//! Detects changes of data that a command did not announce. Debug builds only.
 //!
-//! Whoever changes a key has to say so with [`Ctx::touched`](crate::commands::ctx::Ctx::touched), which breaks watches, publishes the
-//! keyspace event and sends the change to replicas. What a handler looks up in order to change it is noted here with a
-//! fingerprint; at the end of the event the key was announced or has the same fingerprint.
+//! Handlers change data through an [`Edit`](crate::commands::edit::Edit), whose finishing methods announce the change: they break
+//! watches, publish the keyspace event and send the change to replicas. This check is the second line of defence: it records a
+//! fingerprint of each key that a handler looks up to change it. At the end of the event, each of these keys was announced or
+//! has the same fingerprint. So it also catches an edit that was finished as unchanged although the value changed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher, Hasher};
@@ -15,18 +16,18 @@ use crate::store::Store;
 
 type Place = (usize, Box<[u8]>);
 
-/// What the present event has looked up to change, and what it has announced.
+/// The keys that the present event has looked up to change them, and those that it has announced.
 #[derive(Default)]
 pub(crate) struct Announced {
-    /// The fingerprint that a key had when it was looked up first.
+    /// The fingerprint of each key at its first look-up in the event.
     edited: BTreeMap<Place, Option<u64>>,
     announced: BTreeSet<Place>,
 }
 
-/// Values with more bytes than this are left out, so that an edit stays cheap.
+/// The check skips values with more bytes than this, so that an edit stays cheap.
 const MAX_BYTES: usize = 4096;
 
-/// A hash over the value and the expiry of a key; `None` if there is none. The outer `None`: the value is too large.
+/// Returns a hash of a key's value and expiry, or `Some(None)` if there is no such key. `None`: the value is too large.
 fn fingerprint(store: &Store, db: usize, key: &[u8]) -> Option<Option<u64>> {
     let data = &store.dbs[db];
     let Some(entry) = data.find(key).and_then(|slot| data.entry(slot)) else { return Some(None) };
@@ -43,7 +44,7 @@ fn fingerprint(store: &Store, db: usize, key: &[u8]) -> Option<Option<u64>> {
 }
 
 impl Node {
-    /// A handler has looked up a key to change it.
+    /// Records that a handler has looked up a key to change it.
     pub(crate) fn note_edit(&mut self, db: usize, key: &[u8]) {
         let place = (db, key.into());
         if !self.announced.edited.contains_key(&place)
@@ -53,16 +54,20 @@ impl Node {
         }
     }
 
+    /// Records that a change of a key was announced.
     pub(super) fn note_announced(&mut self, db: usize, key: &[u8]) {
         self.announced.announced.insert((db, key.into()));
     }
 
-    /// A whole database was emptied or exchanged, which is announced as one.
+    /// Records that a whole database was emptied or swapped, which is announced as one change.
     pub(super) fn note_db_announced(&mut self, db: usize) {
         self.announced.edited.retain(|place, _| place.0 != db);
     }
 
     /// Asserts that the present event has announced what it changed.
+    ///
+    /// # Panics
+    /// If it has not.
     pub(super) fn check_announced(&self) {
         for (place, before) in &self.announced.edited {
             let (db, key) = place;
@@ -72,7 +77,7 @@ impl Node {
         }
     }
 
-    /// Another event begins.
+    /// Forgets the keys of the last event, because another one begins.
     pub(crate) fn forget_announced(&mut self) {
         self.announced = Announced::default();
     }

@@ -107,6 +107,15 @@ impl Node {
         self.replication.note_key(db, key);
     }
 
+    /// Announces a change of a key: signals watchers and replicas first, then publishes the keyspace event, then counts
+    /// the changes.
+    #[inline]
+    pub fn announce(&mut self, db: usize, key: &[u8], class: Class, event: &str, changes: usize) {
+        self.signal_modified(db, key);
+        self.notify(class, event, db, key);
+        self.dirty += changes as u64;
+    }
+
     /// Removes an expired key.
     pub fn expire_key(&mut self, db: usize, slot: u32) {
         let Some(key) = self.store.dbs[db].key(slot).map(Box::<[u8]>::from) else { return };

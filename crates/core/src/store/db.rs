@@ -33,12 +33,13 @@ impl Now {
 
 /// A key's value, expiry and last use.
 pub struct Entry {
+    /// The value.
     pub value: Value,
     /// Unix time in ms at the end of which the key expires; negative if it never does.
     expires_at_ms: i64,
     /// Fires when the key expires, or when the first of its hash fields does.
     timer: TimerId,
-    /// Monotonic time of the last use in seconds, for `OBJECT IDLETIME`.
+    /// The monotonic time of the last use in seconds, for `OBJECT IDLETIME`.
     pub used_at_s: u32,
 }
 
@@ -139,10 +140,13 @@ impl Db {
 
 /// All databases of a node, and the wheel with its timers.
 pub struct Store {
+    /// The databases by number.
     pub dbs: Vec<Db>,
+    /// All timers of the node.
     pub timers: Wheel<Timer>,
     /// The time of the current event.
     pub now: Now,
+    /// The limits of the compact encodings.
     pub limits: Limits,
 }
 
@@ -233,7 +237,7 @@ impl Store {
         }
     }
 
-    /// Removes all keys of a database.
+    /// Removes all keys of a database and cancels their timers.
     pub fn clear(&mut self, db: usize) {
         let emptied = std::mem::take(&mut self.dbs[db]);
         for (_, _, entry) in emptied.keys.iter_slots() {
