@@ -327,7 +327,6 @@ fn alive(hash: Option<&Hash>, now_ms: i64) -> impl Iterator<Item = Field<'_>> {
 
 fn hdel(ctx: &mut Ctx) -> Outcome {
     let (key, fields) = (ctx.argv[1], &ctx.argv[2..]);
-    let now_ms = ctx.now().wall_ms();
     let Some(mut edit) = ctx.edit::<Hash>(key)? else {
         ctx.reply.int(0);
         return Ok(());
@@ -335,8 +334,8 @@ fn hdel(ctx: &mut Ctx) -> Outcome {
     let hash = &mut *edit;
     let mut deleted = 0;
     for field in fields {
-        let was_alive = hash.contains(field, now_ms);
-        deleted += (hash.remove(field) && was_alive) as usize;
+        // A field that has expired and is still there counts, as in Redis.
+        deleted += hash.remove(field) as usize;
         if hash.is_empty() {
             break;
         }
