@@ -106,7 +106,8 @@ pub fn replay(text: &str, address: &str) -> Result<Report, String> {
                 clients.remove(&c);
             }
             Line::Setup { c, a, .. } | Line::Req { c, a, .. } => {
-                let words = a.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
+                let args = a.iter().map(|arg| to_bytes(arg)).collect::<Result<Vec<_>, _>>();
+                let words = args.map_err(|error| error.to_string())?;
                 let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
                 let Some(client) = clients.get_mut(&c) else { continue };
                 let Some(name) = argv.first().filter(|name| !is_sim_command(name)) else {
@@ -124,7 +125,7 @@ pub fn replay(text: &str, address: &str) -> Result<Report, String> {
             }
             Line::Out { c, b, .. } => {
                 if let Some(client) = clients.get_mut(&c) {
-                    client.expected.extend(to_bytes(&b)?);
+                    client.expected.extend(to_bytes(&b).map_err(|error| error.to_string())?);
                 }
             }
             _ => {}

@@ -1,7 +1,7 @@
-//! Runs written down: everything that entered the world, in order, and what came out of it.
+//! Recorded runs: every input of the world in order, and every output.
 //!
-//! A trace is lines of JSON (`docs/control-plane.md` has the format). Inputs make a replay go; outputs and digests are
-//! there to be compared. Bytes are written as characters of the same number (Latin-1), so that every reply has one form.
+//! A trace is lines of JSON (`docs/control-plane.md` has the format). A replay feeds the inputs in and compares outputs and
+//! digests. Bytes are written as the characters with the same number (Latin-1), so that every reply has exactly one form.
 
 pub mod cost;
 pub mod line;
@@ -10,6 +10,6 @@ pub mod replay;
 pub mod show;
 pub mod svg;
 
-pub use line::{Conn, Header, Line, NodeHeader};
+pub use line::{Conn, Header, Line, LineError, NodeHeader};
 pub use record::Recorder;
-pub use replay::{Replay, ReplayError};
+pub use replay::{Replay, ReplayError, TraceError};
