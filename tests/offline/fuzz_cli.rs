@@ -17,17 +17,17 @@ fn redlatch(args: &[&str]) -> (String, i32) {
 const BROKEN: &[&str] = &["fuzz", "--scripts", "docs/locks/broken.toml", "--runs", "500"];
 
 #[test]
-fn a_broken_promise_is_told_and_can_be_repeated() {
+fn a_violation_is_reported_and_can_be_repeated() {
     let (report, code) = redlatch(BROKEN);
     assert_eq!(code, 1);
-    assert!(report.contains("own: U1 broken at release"), "{report}");
+    assert!(report.contains("own: U1 violated at release"), "{report}");
     let again = report
         .lines()
-        .find_map(|line| line.trim().strip_prefix("again: redlatch "))
+        .find_map(|line| line.trim().strip_prefix("repeat with: redlatch "))
         .expect("a line that repeats it");
     let (repeated, code) = redlatch(&again.split(' ').collect::<Vec<_>>());
     assert_eq!(code, 1);
-    assert!(repeated.contains("promised: "), "{repeated}");
+    assert!(repeated.contains("invariant: "), "{repeated}");
 }
 
 #[test]
@@ -61,7 +61,7 @@ fn reports_of_parts_add_up() {
 }
 
 #[test]
-fn junit_has_a_case_for_each_broken_promise() {
+fn junit_has_a_case_for_each_violation() {
     let (report, _) = redlatch(&[BROKEN, &["--format", "junit"]].concat());
     assert_eq!(report.matches("<testcase").count(), report.matches("<failure").count());
     assert!(report.contains("name=\"U1@release\""), "{report}");
