@@ -37,7 +37,9 @@ fn a_port_in_use_is_one_clear_line() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         stderr(&output),
-        format!("redlatch: cannot listen on 127.0.0.1:{port}: it is in use; --port takes another\n")
+        format!(
+            "redlatch: cannot listen on 127.0.0.1:{port}: the address is in use; use --port to choose another port\n"
+        )
     );
 }
 

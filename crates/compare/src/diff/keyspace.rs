@@ -1,4 +1,4 @@
-//! The whole keyspace of both servers, compared key by key.
+//! Compares the keyspaces of both servers, key by key.
 
 use super::compare::elements;
 use super::exclusions::Compare;
@@ -8,7 +8,7 @@ use super::runner::{Difference, Fatal, Runner, bulk_text};
 const DATABASES: &[&str] = &["0", "1"];
 
 impl Runner {
-    /// Compares every key: its type, encoding, time to live and value. The first difference is given.
+    /// Compares type, encoding, time to live and value of every key. Returns the first difference.
     pub(super) fn compare_keyspaces(&mut self, case: &mut Vec<String>) -> Result<Option<Difference>, Fatal> {
         for db in DATABASES {
             let all =
@@ -54,16 +54,16 @@ impl Runner {
     }
 }
 
-/// The command that reads the value of a key, and how what it gives is compared.
+/// Returns the command that reads the value of a key, and how its replies are compared.
 fn value_of(key: &[u8], kind: &[u8], encoding: &[u8]) -> Option<(Vec<Vec<u8>>, Compare)> {
-    // Fields with lifetimes come in the order in which they end, to the millisecond.
+    // Fields with a TTL come in the order of their expiry times, in ms.
     let is_ordered = !encoding.ends_with(b"hashtable\r\n") && !encoding.ends_with(b"listpackex\r\n");
     let order = if is_ordered { Compare::Exactly } else { Compare::AnyOrder };
     match kind.trim_ascii() {
         b"+string" => Some((of_key(key, &["GET"], &[]), Compare::Exactly)),
         b"+hash" => Some((of_key(key, &["HGETALL"], &[]), order)),
         b"+list" => Some((of_key(key, &["LRANGE"], &["0", "-1"]), Compare::Exactly)),
-        // A compact set may have been stored from a hash table, in its order.
+        // A compact set may have been stored from a hash table, in the order of the table.
         b"+set" => Some((of_key(key, &["SMEMBERS"], &[]), Compare::AnyOrder)),
         b"+zset" => Some((of_key(key, &["ZRANGE"], &["0", "-1", "WITHSCORES"]), Compare::Exactly)),
         _ => None,
