@@ -18,14 +18,14 @@ Runs a command (a test run, a JVM, Python) and a server that share one clock.
 
 Usage: redlatch run [--speed N] [--start-at UNIX_SECONDS] [SERVER OPTIONS] -- COMMAND [ARGUMENTS]
 
-            --speed N                  time runs N times as fast for both: with 10, a lease of 30 s ends after 3 s
-                                       [default: 1]
-            --start-at UNIX_SECONDS    the time at which both clocks start, in s [default: the present time]
-            SERVER OPTIONS             the options of redlatch; --port defaults to a free port
+      --speed N                  time runs N times as fast for both: with 10, a lease of 30 s ends
+                                 after 3 s [default: 1]
+      --start-at UNIX_SECONDS    the time at which both clocks start, in s [default: now]
+      SERVER OPTIONS             the options of redlatch; --port defaults to a free port
 
-The environment of the command has the server's port in REDLATCH_PORT, and redis://127.0.0.1:PORT in REDLATCH_ADDRESS.
-Without --speed, SIM.CLOCK JUMP <ms> COMMAND makes the command's clock jump. The exit code is the command's, or 2 if the
-command cannot run.
+The command's environment has the server's port in REDLATCH_PORT, and redis://127.0.0.1:PORT in
+REDLATCH_ADDRESS. Without --speed, SIM.CLOCK JUMP <ms> COMMAND makes the command's clock jump. The
+exit code is the command's, or 2 if the command cannot run.
 
 This needs libfaketime (Debian and Ubuntu: apt-get install faketime).";
 

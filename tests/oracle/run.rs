@@ -60,7 +60,7 @@ print('jumped'); sys.exit(7)"
 fn what_cannot_be_run_is_refused() {
     let Some(()) = oracle::program("faketime") else { return };
     for (args, why) in [
-        (&["--speed", "10"][..], "there is no command; it comes after --"),
+        (&["--speed", "10"][..], "the command after -- is missing"),
         (&["--speed", "-1", "--", "true"], "--speed takes a positive number"),
         (&["--", "/no/such/program"], "cannot run /no/such/program: No such file or directory (os error 2)"),
     ] {
