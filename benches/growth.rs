@@ -1,5 +1,6 @@
-//! What an operation costs as there is more of everything: `cargo bench --bench growth`. Prints ns for each; flat rows do
-//! not depend on the number. Words pick the rows whose name contains one of them.
+//! Measures how the cost of operations depends on the size of the data. Run with `cargo bench --bench growth`;
+//! arguments select the rows whose names contain one of them. Prints ns per operation; in flat rows the cost does not
+//! depend on the size.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -16,7 +17,7 @@ use redlatch_core::wheel::Wheel;
 use redlatch_core::wire::client::encode;
 use redlatch_core::world::ConnId;
 
-/// Gives ns for one operation where there are so many of something.
+/// Returns ns per operation for data of the given size.
 type Measure = fn(usize) -> f64;
 
 const ROWS: &[(&str, &[usize], Measure)] = &[
@@ -43,7 +44,7 @@ fn main() {
     }
 }
 
-/// The least of some rounds of `times` runs each, in ns for one.
+/// Returns the best of several rounds of `times` runs each, in ns per run.
 fn best(times: usize, mut run: impl FnMut(usize)) -> f64 {
     const ROUNDS: usize = 5;
     let round = |_| {
@@ -54,7 +55,7 @@ fn best(times: usize, mut run: impl FnMut(usize)) -> f64 {
     (0..ROUNDS).map(round).fold(f64::INFINITY, f64::min)
 }
 
-/// Numbers below `size` in an order that no cache foresees, as requests put together beforehand.
+/// Returns the numbers below `size` in an order that defeats processor caches.
 fn mixed(size: usize) -> impl Iterator<Item = usize> {
     const MANY: usize = 100_000;
     (0..MANY).map(move |at| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) % size)
@@ -67,7 +68,7 @@ fn over_keys(size: usize, fill: &str, run: &str) -> f64 {
     best(requests.len(), |at| server.send(client, &requests[at]))
 }
 
-/// A server that knows the scripts of the workloads, and a client.
+/// Returns a server that has loaded the scripts of the workloads, and a client.
 fn server() -> (InProcess, ConnId) {
     let mut server = InProcess::new();
     let client = server.connect();
@@ -119,7 +120,7 @@ fn wake_one(count: usize) -> f64 {
     let push = encode(&["LPUSH", "queue", "element"]);
     let mut next = 0;
     best(2_000, |_| {
-        // Served in the order of waiting: who was served waits again, behind all others.
+        // Clients are served in the order of waiting; a served client waits again, behind all others.
         server.send(client, &push);
         server.send(waiting[next], &wait);
         next = (next + 1) % count;

@@ -1,11 +1,13 @@
-//! What the parts of the server take, in instructions: the same number at each run, whatever else the machine does.
-//! Needs valgrind. `cargo bench --bench instructions`; words pick the parts whose name contains one of them.
+//! Counts the instructions that parts of the server execute. The count is the same in every run, whatever else the
+//! machine does. Needs valgrind. Run with `cargo bench --bench instructions`; arguments select the parts whose names
+//! contain one of them.
 //!
-//! Each part runs N and 2 N times in processes of their own; half the difference of their counts is what N runs take.
+//! Each part runs N times in one process and 2 N times in another. The difference between the two counts belongs to N
+//! runs.
 //!
-//! `cargo bench --bench instructions -- --check` compares with `benches/instructions.txt` and fails if a part takes 5 % more than
-//! it did. The file is what the bench printed last: `cargo bench --bench instructions > benches/instructions.txt`. Another
-//! compiler or C library gives other counts.
+//! `cargo bench --bench instructions -- --check` compares the counts with `benches/instructions.txt`, and fails if a
+//! part takes 5 % more than recorded. To record new counts, run `cargo bench --bench instructions >
+//! benches/instructions.txt`. Another compiler or C library gives other counts.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -20,7 +22,7 @@ use std::process::{Command, ExitCode};
 const TIMES: usize = 2000;
 
 const RECORDED: &str = include_str!("instructions.txt");
-/// How many times as much as recorded is too much.
+/// The largest accepted ratio to the recorded count.
 const TOLERANCE: f64 = 1.05;
 
 fn main() -> ExitCode {
@@ -54,7 +56,7 @@ fn main() -> ExitCode {
     if is_worse { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-/// What a part took when the file was written.
+/// Returns the recorded count of a part.
 fn recorded(name: &str) -> Option<u64> {
     let mut lines = RECORDED.lines().filter_map(|line| line.trim().split_once("  "));
     lines.find(|(_, known)| *known == name)?.0.parse().ok()
@@ -66,7 +68,7 @@ fn repeat(name: &str, times: usize) {
     (0..times).for_each(|_| run());
 }
 
-/// Instructions of a whole process that runs a part so many times.
+/// Returns the instructions of a process that runs a part `times` times.
 fn count(name: &str, times: usize) -> Option<u64> {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

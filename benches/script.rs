@@ -1,5 +1,5 @@
-//! What scripts cost, with a host that does next to nothing. Prints nanoseconds per script; arguments pick those whose name
-//! contains one of them.
+//! Measures scripts with a host that does almost nothing. Prints nanoseconds per script; arguments select the scripts
+//! whose names contain one of them.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -14,7 +14,7 @@ use redlatch_core::wire::reply::{Protocol, Reply};
 const KEYS: &[&[u8]] = &[b"myLock"];
 const ARGV: &[&[u8]] = &[b"30000", b"2f4c3a0c-5c1e-4f0e-9a37-0b1df2f7a9d1:47"];
 
-/// Answers every command with an integer.
+/// A host that answers every command with an integer.
 struct Fixed(i64);
 
 impl Host for Fixed {
@@ -50,7 +50,7 @@ fn main() {
     }
 }
 
-/// Nanoseconds per run: the best of several rounds.
+/// Returns nanoseconds per run, the best of several rounds.
 fn time_script(body: &str, answer: i64) -> f64 {
     const RUNS: u32 = 200_000;
     let mut vm = Vm::new(Version::V7_4);
@@ -68,7 +68,8 @@ fn time_script(body: &str, answer: i64) -> f64 {
     })
 }
 
-/// A loop that never ends, in slices of 1 instruction and of 2: the difference per slice is one suspension less.
+/// Measures a suspension, in nanoseconds: runs an endless loop in slices of 1 and of 2 instructions, which differ by
+/// one suspension for each slice.
 fn time_suspension() -> f64 {
     const SLICES: u32 = 200_000;
     let time = |slice: u32, slices: u32| {

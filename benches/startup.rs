@@ -1,5 +1,5 @@
-//! From the start of a process to its first PONG: `cargo bench --bench startup`. Words name further programs that take the
-//! arguments of redis-server.
+//! Measures the time from the start of a process to its first PONG. Run with `cargo bench --bench startup`; arguments
+//! name further programs to measure, which have to accept the options of redis-server.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -27,7 +27,7 @@ fn main() {
     }
 }
 
-/// Starts a server, waits until it answers, and ends it.
+/// Starts a server, waits until it answers, and stops it. Returns the time to the answer.
 fn start(program: &str) -> Duration {
     let port =
         TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();

@@ -1,4 +1,4 @@
-//! What the parts of the server take, in time: `cargo bench --bench time`.
+//! Measures the time that parts of the server take. Run with `cargo bench --bench time`.
 
 #[path = "support/in_process.rs"]
 mod in_process;

@@ -1,4 +1,4 @@
-//! A server in this process, without sockets and with a clock that stands still.
+//! A server in this process, without sockets and with a manual clock.
 
 use redlatch::Version;
 use redlatch_core::node;
@@ -29,7 +29,7 @@ impl InProcess {
         self.lab.open(0, "127.0.0.1:50000".to_owned(), "127.0.0.1:6379".to_owned())
     }
 
-    /// Sends the requests of a client and takes away their replies, of which none may be an error.
+    /// Sends the requests of a client and discards their replies. None may be an error.
     pub fn send(&mut self, client: ConnId, mut bytes: &[u8]) {
         while let Some(len) = self.parser.parse(bytes, self.lab.world().request_limits(client)).unwrap() {
             self.lab.request(client, &self.parser.args(bytes));
@@ -38,7 +38,7 @@ impl InProcess {
         self.receive(client);
     }
 
-    /// Takes away what was written to a client.
+    /// Discards the output for a client.
     pub fn receive(&mut self, client: ConnId) {
         self.output.clear();
         self.lab.take_output(client, &mut self.output);

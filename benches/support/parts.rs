@@ -1,4 +1,4 @@
-//! The parts that are measured: in time by `time.rs`, in instructions by `instructions.rs`.
+//! The parts of the server that benchmarks measure: `time.rs` in time, `instructions.rs` in instructions.
 
 use std::hint::black_box;
 
@@ -12,10 +12,10 @@ use redlatch_core::wire::{Protocol, Reply, RequestLimits, RequestParser};
 
 use crate::in_process::InProcess;
 
-/// Something that is done again and again.
+/// An operation that a benchmark repeats.
 pub type Run = Box<dyn FnMut()>;
 
-/// A part: a name, and what makes it ready.
+/// A part: its name, and a function that prepares its operation.
 pub type Part = (&'static str, fn() -> Run);
 
 pub const PARTS: &[Part] = &[
@@ -62,7 +62,7 @@ fn write() -> Run {
     })
 }
 
-/// Answers every command with an integer.
+/// A host that answers every command with an integer.
 struct Fixed(i64);
 
 impl Host for Fixed {
@@ -127,7 +127,7 @@ fn come_and_go() -> Run {
     })
 }
 
-/// All steps of a workload, from the bytes of the requests to those of the replies.
+/// Prepares all steps of a workload, from the bytes of the requests to those of the replies.
 fn request(name: &str) -> Run {
     request_to(name, InProcess::new())
 }

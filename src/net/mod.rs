@@ -8,12 +8,15 @@
 
 mod connection;
 mod listener;
+mod race;
 mod stream;
 mod trace_file;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
@@ -21,8 +24,10 @@ use tokio::task::JoinHandle;
 
 use redlatch_core::world::ConnId;
 use redlatch_lab::control::Lab;
+use redlatch_lab::handle::{Job, Watch};
 
 pub use listener::{Endpoint, Listener};
+use race::{First, race};
 
 /// The size of the one buffer that idle connections read into.
 const READ_BUFFER: usize = 64 * 1024;
@@ -42,6 +47,10 @@ pub struct Server {
     /// Where the trace goes, if one is written.
     trace: RefCell<Option<std::fs::File>>,
     jumps: Rc<Jumps>,
+    /// Questions that other threads ask again after each event.
+    watches: RefCell<Vec<Watch>>,
+    /// Scripts that loop give up.
+    stopping: Arc<AtomicBool>,
 }
 
 /// By how much the clock of a command is still to jump.
@@ -77,6 +86,8 @@ impl Server {
             dirty: RefCell::new(Vec::new()),
             trace: RefCell::new(None),
             jumps: Rc::default(),
+            watches: RefCell::default(),
+            stopping: Arc::default(),
         })
     }
 
@@ -93,15 +104,31 @@ impl Server {
         }
         tasks.push(tokio::task::spawn_local(keep_timers(self.clone())));
         tasks.push(tokio::task::spawn_local(trace_file::write_now_and_then(self.clone())));
-        tokio::select! {
-            () = stop => tracing::info!("stopping"),
-            () = self.stopped.notified() => tracing::info!("a client asked for the end"),
+        match race(stop, self.stopped.notified()).await {
+            First::Left(()) => tracing::info!("stopping"),
+            First::Right(()) => tracing::info!("a client asked for the end"),
         }
         tasks.iter().for_each(JoinHandle::abort);
         let mut lab = self.lab.borrow_mut();
         if lab.is_traced() {
             self.end_trace(&mut lab);
         }
+    }
+
+    /// What another thread sets before it stops the server, so that a script that loops does not keep it.
+    pub fn stopping(&self) -> Arc<AtomicBool> {
+        self.stopping.clone()
+    }
+
+    /// Does what another thread asks for.
+    pub fn run_job(self: &Rc<Server>, job: Job) {
+        self.turn(None, job);
+    }
+
+    /// Asks now, and again after each event until the answer is true.
+    pub fn add_watch(self: &Rc<Server>, watch: Watch) {
+        self.watches.borrow_mut().push(watch);
+        self.turn(None, |_| ());
     }
 
     fn elapsed_us(&self) -> u64 {
@@ -119,6 +146,9 @@ impl Server {
 
     /// Wakes the tasks of connections that have output, and the timer task if it sleeps too long.
     fn after(self: &Rc<Server>, lab: &mut Lab, caller: Option<ConnId>) {
+        if !self.watches.borrow().is_empty() {
+            self.watches.borrow_mut().retain_mut(|watch| !watch(lab));
+        }
         let mut dirty = self.dirty.borrow_mut();
         let connections = self.connections.borrow();
         lab.take_dirty(&mut dirty);
@@ -143,14 +173,18 @@ impl Server {
         }
     }
 
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Relaxed)
+    }
+
     /// Lets a script that was suspended go on. Until it counts as busy nobody else is served, as in Redis.
     fn run_script(self: &Rc<Server>, node: usize) {
-        while self.turn(None, |lab| lab.run_slice(node)) {
+        while !self.is_stopping() && self.turn(None, |lab| lab.run_slice(node)) {
             if self.lab.borrow().world().is_busy(node) {
                 tracing::warn!(node, "a script has been running for longer than busy-reply-threshold");
                 let server = self.clone();
                 tokio::task::spawn_local(async move {
-                    while server.turn(None, |lab| lab.run_slice(node)) {
+                    while !server.is_stopping() && server.turn(None, |lab| lab.run_slice(node)) {
                         tokio::task::yield_now().await;
                     }
                 });
@@ -169,10 +203,7 @@ async fn keep_timers(server: Rc<Server>) {
             None => server.timer.notified().await,
             Some(at_us) => {
                 let wait = Duration::from_micros(at_us.saturating_sub(server.elapsed_us()));
-                tokio::select! {
-                    () = tokio::time::sleep(wait.min(Duration::from_secs(3600))) => {}
-                    () = server.timer.notified() => {}
-                }
+                race(tokio::time::sleep(wait.min(Duration::from_secs(3600))), server.timer.notified()).await;
             }
         }
     }

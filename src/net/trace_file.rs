@@ -52,11 +52,13 @@ impl Server {
         self.trace.borrow_mut().take();
     }
 
+    /// Writes the lines that there are, unless the trace goes to no file but to the test that asked for it.
     fn write_trace(&self, lab: &mut Lab) {
+        let mut file = self.trace.borrow_mut();
+        let Some(open) = file.as_mut() else { return };
         let mut lines = Vec::new();
         lab.take_trace(&mut lines);
-        let mut file = self.trace.borrow_mut();
-        if let Some(Err(error)) = file.as_mut().map(|file| file.write_all(&lines)) {
+        if let Err(error) = open.write_all(&lines) {
             tracing::error!(%error, "cannot write the trace: it ends here");
             *file = None;
             lab.stop_trace();

@@ -13,7 +13,7 @@ struct World {
 
 impl World {
     fn of(nodes: usize) -> World {
-        let mut sim = Sim::new(SimOptions { nodes, ..SimOptions::default() });
+        let mut sim = Sim::new(SimOptions::default().nodes(nodes));
         let control = sim.connect(0);
         World { sim, control }
     }

@@ -14,6 +14,7 @@ mod hostile;
 mod scenarios;
 mod script;
 mod sim;
+mod structure;
 mod trace;
 mod traces;
 mod wheel;

@@ -123,7 +123,7 @@ fn blocked_clients_are_served_in_the_order_they_came() {
 
 #[test]
 fn nodes_share_one_clock_and_nothing_else() {
-    let mut sim = Sim::new(SimOptions { nodes: 3, ..SimOptions::default() });
+    let mut sim = Sim::new(SimOptions::default().nodes(3));
     let clients: Vec<Client> = (0..3).map(|node| sim.connect(node)).collect();
     call(&mut sim, clients[0], "SET k v PX 1000");
     assert_eq!(call(&mut sim, clients[1], "GET k"), "$-1\r\n");

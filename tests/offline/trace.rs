@@ -14,7 +14,7 @@ fn call(sim: &mut Sim, client: Client, line: &str) -> String {
 
 /// A run with some of everything: locks, messages, waiting, randomness, faults, gates, a failover, a long script.
 fn run() -> String {
-    let mut sim = Sim::new(SimOptions { nodes: 3, seed: 7, ..SimOptions::default() });
+    let mut sim = Sim::new(SimOptions::default().nodes(3).seed(7));
     sim.start_trace();
     let control = sim.connect(0);
     let (a, b, listener) = (sim.connect(0), sim.connect(0), sim.connect(0));

@@ -1,26 +1,28 @@
 //! Every error text that Redis clients can see, byte for byte, in one place.
 //!
-//! A text stands here without the leading `-` of the wire, with its code (`ERR`, `WRONGTYPE`, …).
+//! Each text has its code (`ERR`, `WRONGTYPE`, …) but not the leading `-` that it has on the wire.
 
 use std::borrow::Cow;
 
-/// An error reply. Handlers return it; the dispatcher writes it.
+/// An error reply. A handler returns it; the dispatcher writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(pub Cow<'static, [u8]>);
 
-/// What a command handler returns: its reply is already written, or one error takes its place.
+/// The result of a command handler. On success the handler has already written its reply; an error replaces that reply.
 pub type Outcome = Result<(), Error>;
 
 impl Error {
+    /// Creates an error from a constant text.
     pub const fn new(text: &'static str) -> Error {
         Error(Cow::Borrowed(text.as_bytes()))
     }
 
+    /// Creates an error from a text made at run time.
     pub fn owned(text: impl Into<Vec<u8>>) -> Error {
         Error(Cow::Owned(text.into()))
     }
 
-    /// The text after the wire's `-`.
+    /// Returns the text that follows the `-` on the wire.
     pub fn text(&self) -> &[u8] {
         &self.0
     }
@@ -58,15 +60,15 @@ pub const INVALID_CURSOR: Error = Error::new("ERR invalid cursor");
 pub const OUT_OF_RANGE_FROM_0_TO_1: Error =
     Error::new("ERR value is out of range, value must between 0 and 1");
 
-/// The longest part of a client's words that an error repeats, in bytes.
+/// The most bytes of a client's argument that an error text repeats.
 const MAX_QUOTED: usize = 128;
 
-/// What C prints of a word: it ends at a NUL.
+/// Returns the part of an argument that C's `printf` prints: everything before the first NUL.
 pub fn c_text(word: &[u8]) -> &[u8] {
     &word[..word.iter().position(|byte| *byte == 0).unwrap_or(word.len())]
 }
 
-/// `ERR unknown command 'x', with args beginning with: 'a' 'b' `.
+/// Returns `ERR unknown command 'x', with args beginning with: 'a' 'b' `.
 pub fn unknown_command(argv: &[&[u8]]) -> Error {
     let (name, args) = argv.split_first().map_or((&b""[..], argv), |(name, args)| (c_text(name), args));
     let mut quoted = Vec::new();
@@ -85,7 +87,7 @@ pub fn unknown_command(argv: &[&[u8]]) -> Error {
     Error::owned(text)
 }
 
-/// `ERR unknown subcommand 'x'. Try NAME HELP.`
+/// Returns `ERR unknown subcommand 'x'. Try NAME HELP.`
 pub fn unknown_subcommand(argv: &[&[u8]]) -> Error {
     let word = argv.get(1).map_or(&b""[..], |word| c_text(word));
     let mut text = b"ERR unknown subcommand '".to_vec();
@@ -96,12 +98,12 @@ pub fn unknown_subcommand(argv: &[&[u8]]) -> Error {
     Error::owned(text)
 }
 
-/// `ERR value is out of range, value must between MIN and MAX`.
+/// Returns `ERR value is out of range, value must between MIN and MAX`.
 pub fn out_of_range(min: i64, max: i64) -> Error {
     format!("ERR value is out of range, value must between {min} and {max}").into()
 }
 
-/// For commands that check their subcommands, or the arguments of one, themselves.
+/// Returns the error for commands that check their subcommands, or the arguments of a subcommand, themselves.
 pub fn subcommand_syntax(argv: &[&[u8]]) -> Error {
     let word = argv.get(1).map_or(&b""[..], |word| c_text(word));
     let mut text = b"ERR unknown subcommand or wrong number of arguments for '".to_vec();
@@ -112,12 +114,12 @@ pub fn subcommand_syntax(argv: &[&[u8]]) -> Error {
     Error::owned(text)
 }
 
-/// `ERR wrong number of arguments for 'name' command`; a subcommand's name reads `parent|sub`.
+/// Returns `ERR wrong number of arguments for 'name' command`. A subcommand's name is written `parent|sub`.
 pub fn wrong_arity(name: &str) -> Error {
     format!("ERR wrong number of arguments for '{name}' command").into()
 }
 
-/// `ERR invalid expire time in 'name' command`.
+/// Returns `ERR invalid expire time in 'name' command`.
 pub fn invalid_expire(name: &str) -> Error {
     format!("ERR invalid expire time in '{name}' command").into()
 }

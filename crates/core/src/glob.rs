@@ -1,21 +1,21 @@
-//! Redis's glob patterns: `*`, `?`, `[a-z]`, `[^a]`, `\` escapes, over bytes.
+//! Redis's glob patterns over bytes: `*`, `?`, `[a-z]`, `[^a]` and escapes with `\`.
 
-/// Whether a pattern says more than its own text.
+/// Returns whether a pattern contains special characters, so that it can match more than its literal text.
 pub fn is_pattern(pattern: &[u8]) -> bool {
     pattern.iter().any(|byte| b"*?[\\".contains(byte))
 }
 
-/// Whether `text` matches `pattern`.
+/// Returns whether `text` matches `pattern`.
 pub fn matches(pattern: &[u8], text: &[u8], ignore_case: bool) -> bool {
     let mut skip_longer = false;
     match_here(pattern, text, ignore_case, &mut skip_longer, 0)
 }
 
-/// The nesting of `*` that is followed; patterns beyond it match nothing.
+/// The deepest nesting of `*` that the matcher follows; deeper patterns match nothing, as in Redis.
 const MAX_DEPTH: usize = 1000;
 
-/// `skip_longer` is set once a text ran out inside a `*`: no longer skip of an outer `*` can then match either,
-/// which keeps patterns such as `a*a*a*b` from taking exponential time.
+/// Matches the rest of a pattern against the rest of a text. Sets `skip_longer` once the text has run out inside a `*`:
+/// no longer skip of an outer `*` can match either. This keeps patterns such as `a*a*a*b` from taking exponential time.
 fn match_here(mut pattern: &[u8], mut text: &[u8], fold: bool, skip_longer: &mut bool, depth: usize) -> bool {
     if depth > MAX_DEPTH {
         return false;
@@ -73,7 +73,8 @@ fn match_here(mut pattern: &[u8], mut text: &[u8], fold: bool, skip_longer: &mut
     pattern.is_empty() && text.is_empty()
 }
 
-/// Matches one byte against the class that starts behind `[`; gives the pattern behind its `]` too.
+/// Matches one byte against the character class that follows `[`. Returns whether it matches, and the pattern after the
+/// class's `]`.
 fn match_class(mut pattern: &[u8], byte: u8, fold: bool) -> (bool, &[u8]) {
     let negated = pattern.first() == Some(&b'^');
     if negated {
@@ -114,7 +115,7 @@ mod tests {
     #[test]
     fn patterns() {
         for (pattern, text, expected) in [
-            // As in Redis, not even a star matches the empty text; KEYS and SCAN take `*` as "all" before they match.
+            // As in Redis, not even `*` matches the empty text; KEYS and SCAN handle `*` themselves before they match.
             ("*", "", false),
             ("a*c", "abbc", true),
             ("h?llo", "hllo", false),

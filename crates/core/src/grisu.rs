@@ -1,11 +1,12 @@
-//! The digits of doubles by Florian Loitsch's Grisu2, as Redis prints them since 7.2: nearly always the shortest that
-//! read back, and where they are not the surplus digit is visible to clients.
+//! The decimal digits of doubles by Florian Loitsch's Grisu2 algorithm, which Redis uses since 7.2. The result is
+//! nearly always the shortest text that reads back as the same double. Where it is not, clients can see the surplus
+//! digit, so the algorithm has to be the same.
 
 use std::sync::OnceLock;
 
 use num_bigint::BigUint;
 
-/// `fraction` × 2^`exponent`.
+/// The number `fraction` × 2^`exponent`.
 #[derive(Clone, Copy)]
 struct Float {
     fraction: u64,
@@ -13,13 +14,13 @@ struct Float {
 }
 
 impl Float {
-    /// Shifted so that the highest bit is set.
+    /// Returns the same number, shifted so that the highest bit of `fraction` is set.
     fn normalized(self) -> Float {
         let shift = self.fraction.leading_zeros();
         Float { fraction: self.fraction << shift, exponent: self.exponent - shift as i32 }
     }
 
-    /// The product, rounded to 64 bits.
+    /// Returns the product, rounded to 64 bits.
     fn times(self, other: Float) -> Float {
         let product = self.fraction as u128 * other.fraction as u128 + (1 << 63);
         Float { fraction: (product >> 64) as u64, exponent: self.exponent + other.exponent + 64 }
@@ -30,7 +31,7 @@ const FIRST_POWER: i32 = -348;
 const STEP: i32 = 8;
 const POWERS: usize = 87;
 
-/// Every eighth power of ten from 10^-348 on, with 64 bits.
+/// Returns every eighth power of ten, beginning with 10^-348, each with 64 significant bits.
 fn powers() -> &'static [Float; POWERS] {
     static POWERS_OF_TEN: OnceLock<[Float; POWERS]> = OnceLock::new();
     POWERS_OF_TEN.get_or_init(|| std::array::from_fn(|index| power_of_ten(FIRST_POWER + STEP * index as i32)))
@@ -38,7 +39,7 @@ fn powers() -> &'static [Float; POWERS] {
 
 fn power_of_ten(power: i32) -> Float {
     let magnitude = BigUint::from(10u32).pow(power.unsigned_abs());
-    // Enough bits for a quotient of more than 64.
+    // Enough bits for a quotient of more than 64 bits.
     let scale = if power < 0 { magnitude.bits() + 128 } else { 128 };
     let number = if power < 0 { (BigUint::from(1u32) << scale) / magnitude } else { magnitude << scale };
     let surplus = number.bits() - 64;
@@ -47,7 +48,8 @@ fn power_of_ten(power: i32) -> Float {
     Float { fraction, exponent: surplus as i32 - scale as i32 }
 }
 
-/// The power of ten that brings a number with this exponent to one between 2^-60 and 2^-32, and which power it is.
+/// Returns the power of ten that scales a number with this exponent to between 2^-60 and 2^-32, and the exponent of
+/// that power.
 fn scaling_power(exponent: i32) -> (Float, i32) {
     let guess = (-(exponent + POWERS as i32) as f64 * std::f64::consts::LOG10_2) as i32;
     let mut index = (guess - FIRST_POWER) / STEP;
@@ -61,7 +63,8 @@ fn scaling_power(exponent: i32) -> (Float, i32) {
     }
 }
 
-/// The digits of a finite positive number, and the power of ten that they, read as an integer, are multiplied by.
+/// Returns the digits of a finite positive number and a decimal exponent: the value is the digits, read as an integer,
+/// times ten to the power of that exponent.
 pub fn digits(value: f64) -> (String, i32) {
     const HIDDEN_BIT: u64 = 1 << 52;
     let bits = value.to_bits();
@@ -71,7 +74,7 @@ pub fn digits(value: f64) -> (String, i32) {
     } else {
         Float { fraction: low_bits | HIDDEN_BIT, exponent: biased - 1075 }
     };
-    // Half way to the neighbours; the one below a power of two is nearer.
+    // The boundaries are half way to the neighbouring doubles; the lower neighbour of a power of two is nearer.
     let upper = Float { fraction: (exact.fraction << 1) + 1, exponent: exact.exponent - 1 }.normalized();
     let shift = if exact.fraction == HIDDEN_BIT { 2 } else { 1 };
     let lower_exponent = exact.exponent - shift;
@@ -87,7 +90,8 @@ pub fn digits(value: f64) -> (String, i32) {
     (digits, kappa - power)
 }
 
-/// The fewest digits of a number between `upper` and `delta` below it, and the power of ten of the last.
+/// Returns the fewest digits of a number between `upper − delta` and `upper`, and the decimal exponent of the last
+/// digit.
 fn generate(exact: Float, upper: Float, mut delta: u64) -> (String, i32) {
     let point = -upper.exponent as u32;
     let one = 1u64 << point;
@@ -124,7 +128,7 @@ fn generate(exact: Float, upper: Float, mut delta: u64) -> (String, i32) {
     }
 }
 
-/// Lowers the last digit while that brings the number nearer to the exact one.
+/// Lowers the last digit while this brings the number nearer to the exact value.
 fn approach(digits: &mut [u8], delta: u64, mut left: u64, unit: u64, distance: u64) {
     while left < distance
         && delta - left >= unit

@@ -1,19 +1,20 @@
 //! One emulated Redis server, or several under one clock.
 //!
-//! Everything behind the socket is a deterministic state machine: connections, requests and time go in, in one order, and
-//! bytes come out. From the outside in:
+//! Everything behind the socket is a deterministic state machine: connections, requests and time go in as one ordered
+//! sequence, and bytes come out. The modules, from the outside in:
 //!
-//! - [`world`]: nodes, one clock, one order of events.
-//! - [`stages`]: the one door through which a test watches and interferes.
+//! - [`world`]: several nodes that share one clock and one sequence of events.
+//! - [`stages`]: the interface through which a test observes the core and interferes with it.
 //! - [`node`]: one server: sessions, dispatch, blocking, pub/sub, settings.
-//! - [`commands`]: a row and a function for each command.
+//! - [`commands`]: one table row and one handler function for each command.
 //! - [`script`]: the Lua engine.
 //! - [`store`] and [`wheel`]: values and timers.
-//! - [`wire`]: the protocol.
+//! - [`wire`]: the Redis protocol.
 //!
-//! This crate knows no lock, no rule, no trace and no checker; what is built on it comes in through [`stages`].
+//! This crate knows nothing of locks, rules, traces or checkers. Crates that add them plug in through [`stages`].
 
 pub mod commands;
+mod conn;
 pub mod error;
 pub mod glob;
 mod grisu;
@@ -29,4 +30,5 @@ pub mod wheel;
 pub mod wire;
 pub mod world;
 
+pub use conn::{ConnId, SessionId};
 pub use version::Version;

@@ -1,26 +1,26 @@
-//! The 80-bit floating point numbers of x87, in which `INCRBYFLOAT` and `HINCRBYFLOAT` count.
+//! The 80-bit floating-point numbers of x87, which `INCRBYFLOAT` and `HINCRBYFLOAT` calculate with.
 //!
-//! Redis computes them with C's `long double`. Its results show in the last digits: `0.1` plus `0.2` is `0.3` here and not with
-//! doubles. On all machines the numbers have a sign, 15 bits of exponent and 64 of significand.
+//! Redis uses C's `long double`, and the difference shows in the last digits: `0.1` plus `0.2` is `0.3` here, but not
+//! with doubles. On every machine these numbers have a sign, 15 bits of exponent and 64 bits of significand.
 
 use num_bigint::BigUint;
 use rustc_apfloat::ieee::X87DoubleExtended;
 use rustc_apfloat::{Float, Round, Status};
 
-/// Redis reads a number into a buffer of 5 KiB.
+/// The longest text of a number: Redis reads it into a buffer of 5 KiB.
 const TEXT_MAX: usize = 5 * 1024 - 1;
 /// Digits after the point of the printed form.
 const DECIMALS: usize = 17;
-/// The weight of the lowest bit of a significand is 2 to the exponent less this.
+/// The lowest bit of a significand weighs 2 to the power of (exponent − bias).
 const EXPONENT_BIAS: i32 = 16383 + 63;
 
-/// An extended-precision number, infinities included.
+/// An extended-precision number, possibly infinite.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LongDouble(X87DoubleExtended);
 
 impl LongDouble {
-    /// Reads a number as `strtold` does: decimal or hexadecimal, or `inf`/`infinity` in any case. Refuses blanks, NaN, trailing
-    /// bytes, and numbers too large or too small to be told from infinity or zero.
+    /// Reads a number as `strtold` does: decimal or hexadecimal, or `inf`/`infinity` in any case. Returns `None` for
+    /// blanks, NaN, trailing bytes, and numbers that overflow to infinity or underflow to zero.
     pub fn parse(text: &[u8]) -> Option<LongDouble> {
         let text = std::str::from_utf8(text).ok().filter(|text| text.len() <= TEXT_MAX)?;
         let (is_negative, magnitude) = match text.strip_prefix(['+', '-']) {
@@ -31,15 +31,17 @@ impl LongDouble {
         Some(LongDouble(if is_negative { -value } else { value }))
     }
 
+    /// Returns whether the sign is negative.
     pub fn is_negative(self) -> bool {
         self.0.is_negative()
     }
 
+    /// Returns whether the number is neither infinite nor NaN.
     pub fn is_finite(self) -> bool {
         self.0.is_finite()
     }
 
-    /// The number times `factor`, rounded up; `None` beyond 64 bits.
+    /// Returns the number times `factor`, rounded up, or `None` if the result does not fit an `i64`.
     pub fn times_ceil(self, factor: i64) -> Option<i64> {
         let mut exact = false;
         let product = (self.0 * LongDouble::from(factor).0).value;
@@ -47,11 +49,11 @@ impl LongDouble {
         if rounded.status.contains(Status::INVALID_OP) { None } else { i64::try_from(rounded.value).ok() }
     }
 
-    /// The sign, the significand and the exponent of two that it is multiplied by.
+    /// Returns the sign, the significand and the exponent of two that it is multiplied by.
     fn parts(self) -> (bool, u64, i32) {
         let bits = self.0.to_bits();
         let exponent = (bits >> 64) as i32 & 0x7fff;
-        // Exponent 0 has the weight of 1 and no leading bit.
+        // Exponent 0 weighs as much as exponent 1, and has no leading bit.
         (bits >> 79 != 0, bits as u64, exponent.max(1) - EXPONENT_BIAS)
     }
 }
@@ -70,7 +72,7 @@ impl From<i64> for LongDouble {
     }
 }
 
-/// Prints as Redis's "human" form: `%.17Lf` without trailing zeros, and never `-0`.
+/// Prints Redis's "human" form: `%.17Lf` without trailing zeros, and never `-0`.
 impl std::fmt::Display for LongDouble {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if !self.is_finite() {
@@ -89,7 +91,7 @@ impl std::fmt::Display for LongDouble {
     }
 }
 
-/// `number` times 2 to the `exponent`, rounded to the nearest integer, halves to the even one.
+/// Returns `number` times 2 to the power of `exponent`, rounded to the nearest integer, ties to even.
 fn shift_rounded(number: BigUint, exponent: i32) -> BigUint {
     if exponent >= 0 {
         return number << exponent;
@@ -129,14 +131,14 @@ fn parse_magnitude(text: &str) -> Option<X87DoubleExtended> {
     (!is_out_of_range).then_some(parsed.value)
 }
 
-/// Splits a number into its digits and its exponent, 0 if it has none.
+/// Splits a number into its digits and its exponent, which is 0 if absent.
 fn split_exponent(text: &str, letters: [char; 2]) -> Option<(&str, i32)> {
     let Some((digits, exponent)) = text.split_once(letters) else { return Some((text, 0)) };
     let unsigned = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
     if unsigned.is_empty() || !unsigned.bytes().all(|digit| digit.is_ascii_digit()) {
         return None;
     }
-    // Beyond a million, with the digits that fit the buffer, every number is infinite or zero.
+    // Beyond an exponent of a million every number that fits the buffer is infinite or zero.
     let magnitude = unsigned.trim_start_matches('0');
     let magnitude = if magnitude.len() > 6 { 1_000_000 } else { magnitude.parse().unwrap_or(0) };
     Some((digits, if exponent.starts_with('-') { -magnitude } else { magnitude }))

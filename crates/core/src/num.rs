@@ -1,4 +1,4 @@
-//! Numbers as Redis reads and prints them.
+//! Parsing and printing of numbers as Redis does it.
 
 use crate::grisu;
 use crate::version::Version;
@@ -11,7 +11,7 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
     };
     match digits {
         [b'0'] => return (!negative).then_some(0),
-        // Nineteen digits fit into the magnitude.
+        // Nineteen digits fit the unsigned magnitude.
         [b'1'..=b'9', ..] if digits.len() <= 19 => {}
         _ => return None,
     }
@@ -34,8 +34,8 @@ pub fn parse_u64(text: &[u8]) -> Option<u64> {
     }
 }
 
-/// Reads the cursor of a scan: any unsigned decimal number, also a padded one. Before 7.2 a sign was taken too, as C's
-/// `strtoul` takes it.
+/// Reads the cursor of a scan: any unsigned decimal number, possibly with leading zeros. Versions before 7.2 also
+/// accept a sign, as C's `strtoul` does.
 pub fn parse_cursor(text: &[u8], version: Version) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
     match text.strip_prefix('-') {
@@ -44,14 +44,15 @@ pub fn parse_cursor(text: &[u8], version: Version) -> Option<u64> {
     }
 }
 
-/// Reads a double as Redis reads the operands of commands: as [`strtod`] does, but no blanks in front, no empty text and
-/// nothing beyond the range of doubles.
+/// Reads a double as Redis reads the operands of commands: as [`strtod`] does, but refuses leading blanks, the empty
+/// text and numbers outside the range of doubles.
 pub fn parse_f64(text: &[u8]) -> Option<f64> {
     let value = strtod_all(text)?;
     (starts_as_number(text) && !is_beyond_range(text, value)).then_some(value)
 }
 
-/// Whether C's `strtod` reports ERANGE for finite text that reads as `value`: it overflows, or nothing is left of it.
+/// Returns whether C's `strtod` reports ERANGE for finite text that reads as `value`: the number overflows or
+/// underflows.
 pub fn is_beyond_range(text: &[u8], value: f64) -> bool {
     if value.is_infinite() {
         return !text.iter().any(|byte| byte.eq_ignore_ascii_case(&b'i'));
@@ -60,20 +61,20 @@ pub fn is_beyond_range(text: &[u8], value: f64) -> bool {
     value == 0.0 && mantissa.iter().any(|byte| matches!(byte, b'1'..=b'9'))
 }
 
-/// Whether a text is neither empty nor begins with a blank, which Redis refuses where it reads operands.
+/// Returns whether a text may be an operand: Redis refuses the empty text and leading blanks.
 pub fn starts_as_number(text: &[u8]) -> bool {
     text.first().is_some_and(|&first| !is_space(first))
 }
 
-/// C's `isspace`.
+/// Returns what C's `isspace` returns.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-/// Reads the whole of a text as C's `strtod` does, refusing NaN: blanks in front, decimal, `inf`/`infinity` in any case,
-/// hexadecimal; the empty text is zero.
+/// Reads a whole text as C's `strtod` does, but refuses NaN. Accepts leading blanks, decimal and hexadecimal numbers,
+/// and `inf`/`infinity` in any case; the empty text is zero.
 pub fn strtod(text: &[u8]) -> Option<f64> {
-    // A C string: it ends at the first NUL.
+    // A C string ends at the first NUL.
     text.split(|byte| *byte == 0).next().and_then(strtod_all)
 }
 
@@ -88,12 +89,12 @@ fn strtod_all(text: &[u8]) -> Option<f64> {
         let magnitude = parse_hex_f64(&unsigned[2..])?;
         return Some(if text.starts_with('-') { -magnitude } else { magnitude });
     }
-    // Rust's own reader takes the same decimal grammar; `nan` is the one word it knows and Redis refuses.
+    // Rust's parser accepts the same decimal grammar, and also `nan`, which Redis refuses.
     let value: f64 = text.parse().ok()?;
     (!value.is_nan()).then_some(value)
 }
 
-/// The part of a hexadecimal float after `0x`: digits, a point, a binary exponent.
+/// Reads what follows the `0x` of a hexadecimal float: digits, a point, a binary exponent.
 fn parse_hex_f64(text: &str) -> Option<f64> {
     let (mantissa, exponent) = match text.split_once(['p', 'P']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
@@ -111,7 +112,8 @@ fn parse_hex_f64(text: &str) -> Option<f64> {
     value.is_finite().then_some(value)
 }
 
-/// A double in Redis's reply form: integers without a point, else `%.17g` before 7.2 and the shortest form that reads back since.
+/// Returns a double in the form of Redis's replies: integers without a point; other numbers as `%.17g` before 7.2, and
+/// in the shortest form that reads back since 7.2.
 pub fn format_double(value: f64, version: Version) -> String {
     if version < Version::V7_2 {
         return format_g(value, 17);
@@ -131,18 +133,19 @@ pub fn format_double(value: f64, version: Version) -> String {
     }
 }
 
-/// The integer that a double is, if it is one within the range Redis takes for safe: half that of an `i64`.
+/// Returns the integer that equals the double, if it lies within the range that Redis considers safe: half that of an
+/// `i64`.
 pub fn as_integer(value: f64) -> Option<i64> {
     let half = (i64::MAX / 2) as f64;
     (value.fract() == 0.0 && (-half..=half).contains(&value)).then_some(value as i64)
 }
 
-/// A decimal that reads back as `value`, which is finite, laid out as Redis's `fpconv` lays it out.
+/// Returns a decimal text that reads back as the finite `value`, in the layout of Redis's `fpconv`.
 pub fn shortest(value: f64) -> String {
     if value == 0.0 {
         return if value.is_sign_negative() { "-0".into() } else { "0".into() };
     }
-    // `k` is the power of ten that the digits, read as an integer, are multiplied by.
+    // The value is `digits`, read as an integer, times ten to the power of `k`.
     let (digits, k) = grisu::digits(value.abs());
     let n = digits.len() as i32;
     let exp = (k + n - 1).abs();
@@ -163,7 +166,7 @@ pub fn shortest(value: f64) -> String {
     if value < 0.0 { format!("-{body}") } else { body }
 }
 
-/// C's `%.{precision}g`.
+/// Returns what C's `%.{precision}g` prints.
 pub fn format_g(value: f64, precision: usize) -> String {
     if value.is_nan() {
         return if value.is_sign_negative() { "-nan".into() } else { "nan".into() };
@@ -191,7 +194,7 @@ fn trim_zeros(text: &str) -> &str {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text }
 }
 
-/// Appends a string in double quotes with escapes, as MONITOR and redis-cli print it.
+/// Appends a string in double quotes with escapes, in the form that MONITOR and redis-cli print.
 pub fn quote(bytes: &[u8], into: &mut Vec<u8>) {
     into.push(b'"');
     for &byte in bytes {

@@ -14,9 +14,8 @@
 //! An implementation is shared by a world and its nodes, so its methods take `&self`. None of them may call the world.
 //! [`Interest`] says which stages anything is installed for; the core tests one flag and calls nothing for the others.
 
-use crate::node::scripts::Scripts;
-use crate::node::session::ConnId;
-use crate::script::Script;
+use crate::conn::ConnId;
+use crate::script::{Script, ScriptTag};
 use crate::store::Store;
 use crate::wire::Reply;
 
@@ -36,14 +35,6 @@ pub struct Interest {
     pub calls: bool,
 }
 
-/// What an implementation recognised a script as. Opaque to the core, which keeps it with the cached script.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ScriptTag {
-    pub id: u32,
-    /// Every run of this script is shown to [`Stages::script_begins`], whatever [`Interest`] says.
-    pub watched: bool,
-}
-
 /// A request that has arrived and has not been executed.
 #[derive(Clone, Copy)]
 pub struct Received<'a> {
@@ -54,8 +45,8 @@ pub struct Received<'a> {
     /// Monotonic time.
     pub now_ms: u64,
     pub argv: &'a [&'a [u8]],
-    /// The script cache of the node.
-    pub scripts: &'a Scripts,
+    /// What the script that is cached under a SHA-1 was recognised as.
+    pub cached: &'a dyn Fn(&[u8; 40]) -> Option<ScriptTag>,
 }
 
 /// What becomes of a request.

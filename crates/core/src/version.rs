@@ -1,4 +1,4 @@
-//! Which Redis release the server emulates.
+//! The Redis releases that the server can emulate.
 
 /// A Redis release line. Later lines compare greater, so `version >= Version::V7_2` reads as "since 7.2".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,7 +11,7 @@ pub enum Version {
 impl Version {
     pub const ALL: [Version; 3] = [Version::V7_0, Version::V7_2, Version::V7_4];
 
-    /// The exact release whose details are followed, as `INFO` and `HELLO` report it.
+    /// Returns the exact release whose details are followed, as `INFO` and `HELLO` report it.
     pub fn full(self) -> &'static str {
         match self {
             Version::V7_0 => "7.0.15",
@@ -20,21 +20,31 @@ impl Version {
         }
     }
 
-    /// The release as scripts see it in `redis.REDIS_VERSION_NUM`: `0x00MMmmpp`.
-    pub fn number(self) -> u32 {
-        release_number(self.full())
+    /// Returns the release as scripts see it in `redis.REDIS_VERSION_NUM`: `0x00MMmmpp`.
+    pub const fn number(self) -> u32 {
+        match self {
+            Version::V7_0 => 0x0007_000f,
+            Version::V7_2 => 0x0007_0206,
+            Version::V7_4 => 0x0007_0401,
+        }
     }
 
-    /// The number of the first release of the line: `0x00MMmm00`.
+    /// Returns the number of the first release of the line: `0x00MMmm00`.
     pub fn first_number(self) -> u32 {
         self.number() & !0xff
     }
 }
 
-/// A release such as `7.0.15` as `0x00MMmmpp`, so that 8.10 is later than 8.6.
+/// Returns a release such as `7.0.15` as `0x00MMmmpp`, so that 8.10 is later than 8.6. This is on the way of every request.
 pub fn release_number(text: &str) -> u32 {
-    let parts = text.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-    parts.chain([0, 0, 0]).take(3).fold(0, |number, part| number << 8 | part)
+    let (mut parts, mut at) = ([0u32; 3], 0);
+    for &byte in text.as_bytes() {
+        match byte {
+            b'.' => at += 1,
+            _ => parts[at] = parts[at] * 10 + u32::from(byte - b'0'),
+        }
+    }
+    parts[0] << 16 | parts[1] << 8 | parts[2]
 }
 
 /// The name of a release that cannot be emulated.
@@ -82,7 +92,8 @@ mod tests {
 
     #[test]
     fn number_packs_the_three_parts_into_bytes() {
-        assert_eq!(Version::V7_0.number(), 0x0007_000f);
-        assert_eq!(Version::V7_4.number(), 0x0007_0401);
+        for version in Version::ALL {
+            assert_eq!(version.number(), release_number(version.full()));
+        }
     }
 }

@@ -1,7 +1,6 @@
-//! Fuzz targets: functions that take any bytes and hold whatever the bytes are.
+//! Fuzz targets: functions that accept any bytes, and panic if one of their invariants does not hold.
 //!
-//! `fuzz/` gives them to libFuzzer, `tests/byte_fuzz.rs` runs each on some thousand inputs that grow out of `fuzz/corpus`. A target
-//! panics if something does not hold that has to.
+//! `fuzz/` runs them with libFuzzer. `tests/offline/byte_fuzz.rs` runs each on 2,000 inputs derived from `fuzz/corpus`.
 //!
 //! | file | targets |
 //! |---|---|
@@ -15,7 +14,7 @@ mod parse;
 mod server;
 mod timers;
 
-/// A target by its name.
+/// A target and its name.
 pub struct Target {
     pub name: &'static str,
     pub run: fn(&[u8]),
@@ -36,7 +35,7 @@ pub const TARGETS: &[Target] = &[
 /// Runs a target.
 ///
 /// # Panics
-/// If there is none of that name, or something does not hold.
+/// If there is no target with this name, or an invariant does not hold.
 pub fn run(name: &str, bytes: &[u8]) {
     let target = TARGETS.iter().find(|target| target.name == name).expect("a target of this name");
     (target.run)(bytes);

@@ -1,4 +1,4 @@
-//! The script engine and its libraries, without a server.
+//! Targets that test the script engine and its libraries, without a server.
 
 use redlatch_compare::diff::{lua as grammar, pools::Pools};
 use redlatch_core::script::{Host, LogLevel, Step, Vm};
@@ -6,14 +6,14 @@ use redlatch_core::version::Version;
 use redlatch_core::wire::client::value_len;
 use redlatch_core::wire::reply::{Protocol, Reply};
 
-/// Instructions of a slice, and slices until a script is killed.
+/// The instructions in a slice, and the slices after which a script is killed.
 const SLICE: u32 = 10_000;
 const SLICES: usize = 50;
 
-/// Bytes that the Lua state may hold.
+/// The most memory that the Lua state may hold, in bytes.
 const MEMORY: usize = 16 << 20;
 
-/// Answers every command with its words.
+/// A host that answers every command with its arguments.
 struct Echo;
 
 impl Host for Echo {
@@ -29,7 +29,7 @@ impl Host for Echo {
     }
 }
 
-/// Runs a script to its end, or kills it. What it answers; `None` if it cannot be compiled.
+/// Runs a script to its end, or kills it. Returns its reply, or `None` if it cannot be compiled.
 fn run(vm: &mut Vm, body: &[u8], argv: &[&[u8]]) -> Option<Vec<u8>> {
     let script = vm.load(body).ok()?;
     let mut reply = Reply::new(Protocol::Resp2, Version::V7_4);
@@ -40,13 +40,13 @@ fn run(vm: &mut Vm, body: &[u8], argv: &[&[u8]]) -> Option<Vec<u8>> {
         if slices > SLICES {
             vm.kill();
         }
-        assert!(slices <= SLICES + 1, "a killed script goes on");
+        assert!(slices <= SLICES + 1, "a killed script continues");
         step = vm.resume(&mut Echo, &mut reply);
     }
     assert!(!vm.is_busy());
     vm.unload(&script);
     let bytes = reply.as_bytes().to_vec();
-    // As in Redis, an error of the script's own can have a line feed in it.
+    // As in Redis, an error that a script raises itself may contain a line feed.
     let is_error = bytes.starts_with(b"-") && bytes.ends_with(b"\r\n");
     assert!(is_error || value_len(&bytes) == Some(bytes.len()), "not one reply: {}", bytes.escape_ascii());
     Some(bytes)
@@ -56,14 +56,14 @@ fn vm() -> Vm {
     Vm::with_limits(Version::V7_4, SLICE, MEMORY)
 }
 
-/// Runs a script that finds out itself whether something holds.
+/// Runs a script that returns whether its own check holds, and fails if not.
 fn holds(body: &str, argv: &[&[u8]]) {
     let reply = run(&mut vm(), body.as_bytes(), argv).expect("the script is well-formed");
     let is_limit = reply.starts_with(b"-") && memchr::memmem::find(&reply, b"not enough memory").is_some();
     assert!(reply.starts_with(b"+OK") || is_limit, "{}", reply.escape_ascii());
 }
 
-/// What was unpacked by a format is packed by it to what is unpacked alike, as far as numbers are exact.
+/// Fails if unpacking, packing and unpacking again does not yield the same values, apart from inexact numbers.
 pub fn struct_pack(bytes: &[u8]) {
     let at = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
     let (format, data) = (&bytes[..at], bytes.get(at + 1..).unwrap_or_default());
@@ -90,8 +90,9 @@ pub fn struct_pack(bytes: &[u8]) {
     );
 }
 
-/// What was unpacked is packed, and unpacked and packed again, to the same bytes. As in Redis, a table that is nested too deep is packed
-/// as nil: what is compared has been through that once, and nil is no key.
+/// Fails if unpacking, packing, unpacking and packing again does not yield the same bytes. As in Redis, packing
+/// replaces tables that are nested too deeply by nil, which cannot be a key; so only values that have been packed once
+/// are compared.
 pub fn cmsgpack(bytes: &[u8]) {
     holds(
         "local all = {pcall(cmsgpack.unpack, ARGV[1])}
@@ -114,7 +115,7 @@ pub fn cmsgpack(bytes: &[u8]) {
     );
 }
 
-/// What was decoded is encoded to what is decoded and encoded alike.
+/// Fails if decoding and encoding twice yields texts of different lengths.
 pub fn cjson(bytes: &[u8]) {
     holds(
         "local ok, value = pcall(cjson.decode, ARGV[1])
@@ -132,7 +133,7 @@ pub fn cjson(bytes: &[u8]) {
     );
 }
 
-/// What scripts find in a state that no script has changed.
+/// Describes what scripts find in a state that no script has changed.
 const PROBE: &[u8] = b"local names = {}
     for name, value in pairs(_G) do
         names[#names + 1] = name .. ':' .. type(value)
@@ -144,8 +145,8 @@ const PROBE: &[u8] = b"local names = {}
     return {#KEYS, #ARGV, table.concat(names, ' '), tostring(getmetatable('')), pcall(loadstring, 'return 1') and 1 or 0,
         string.format('%d %s', 7, 'x'), ('x'):rep(3), #tostring(math.random)}";
 
-/// A script does what it does, text of bytes or one that a grammar makes: it ends or is killed, answers once, holds no more memory than it
-/// may, and leaves nothing behind for the next.
+/// Runs a script made of arbitrary bytes or generated from a grammar. Fails unless the script ends or is killed,
+/// replies once, keeps within its memory limit, and leaves nothing behind for the next script.
 pub fn lua(bytes: &[u8]) {
     let mut vm = vm();
     let strip = |reply: Option<Vec<u8>>| reply.expect("the probe is well-formed");

@@ -1,9 +1,10 @@
-//! What reads bytes of clients.
+//! Targets that parse bytes of clients.
 
 use redlatch_core::glob;
 use redlatch_core::wire::{RequestLimits, RequestParser};
 
-/// A stream of requests is read alike, whole or byte by byte, and no request is longer than what is there.
+/// Fails if a stream of requests is parsed differently as a whole and byte by byte, or a request is longer than its
+/// input.
 pub fn request(bytes: &[u8]) {
     for authenticated in [false, true] {
         let limits = RequestLimits { max_bulk_len: 1 << 20, authenticated };
@@ -13,7 +14,7 @@ pub fn request(bytes: &[u8]) {
     }
 }
 
-/// The requests of a stream that comes in pieces, and the error that ended it.
+/// Returns the requests in a stream that arrives in pieces, and the error that ended it.
 fn read(bytes: &[u8], limits: RequestLimits, piece: usize) -> (Vec<Vec<Vec<u8>>>, Option<String>) {
     let mut parser = RequestParser::default();
     let mut requests = Vec::new();
@@ -36,7 +37,8 @@ fn read(bytes: &[u8], limits: RequestLimits, piece: usize) -> (Vec<Vec<Vec<u8>>>
     (requests, None)
 }
 
-/// A text matches itself with its special characters quoted, whatever the pattern before the first line break says about it.
+/// Fails if a pattern without special characters does not match exactly its own text, or if the text after the first
+/// line break does not match itself with its special characters quoted.
 pub fn glob(bytes: &[u8]) {
     let at = memchr::memchr(b'\n', bytes).unwrap_or(bytes.len());
     let (pattern, text) = (&bytes[..at], bytes.get(at + 1..).unwrap_or_default());
@@ -46,7 +48,7 @@ pub fn glob(bytes: &[u8]) {
         assert_eq!(exact, pattern == text);
         assert_eq!(folded, pattern.eq_ignore_ascii_case(text));
     }
-    // In Redis nothing but the empty pattern matches the empty text.
+    // As in Redis, only the empty pattern matches the empty text.
     if text.is_empty() {
         return assert_eq!(exact, pattern.is_empty());
     }

@@ -1,4 +1,4 @@
-//! Whole servers: random commands, and schedules on a lock.
+//! Targets that test whole servers: random commands, and schedules on a lock.
 
 use arbitrary::Unstructured;
 
@@ -11,7 +11,7 @@ use redlatch_locks::invariant::Rules;
 use redlatch_locks::model::Wanted;
 use redlatch_locks::script_set::ScriptSet;
 
-/// Words that commands can do something with.
+/// Arguments that have a meaning for some commands.
 const WORDS: &[&str] = &[
     "k1",
     "k2",
@@ -76,7 +76,7 @@ const WORDS: &[&str] = &[
     "KEYS",
 ];
 
-/// Requests that go well together: `k` is one of a few keys, `n` a number, `f` a field or a member.
+/// Requests that affect one another. `k` is one of a few keys, `n` a number, `f` a field or a member.
 const FORMS: &[&str] = &[
     "SET k f PX n",
     "SET k n",
@@ -128,8 +128,8 @@ const FORMS: &[&str] = &[
     "SIM.NODE RESUME 0",
 ];
 
-/// Any sequence of commands of three clients, time going on in between: no panic, every reply well-formed, the same twice, and databases
-/// and timers agree.
+/// Runs any sequence of commands of three clients, while time passes. Fails if a command panics, a reply is malformed,
+/// a second run differs, or databases and timers disagree.
 pub fn commands(bytes: &[u8]) {
     assert_eq!(run_commands(bytes), run_commands(bytes));
 }
@@ -137,10 +137,10 @@ pub fn commands(bytes: &[u8]) {
 fn run_commands(bytes: &[u8]) -> String {
     let mut input = Unstructured::new(bytes);
     let version = Version::ALL[input.int_in_range(0..=Version::ALL.len() - 1).unwrap_or(0)];
-    let mut sim = Sim::new(SimOptions { version, ..SimOptions::default() });
+    let mut sim = Sim::new(SimOptions::default().version(version));
     let names = names(version);
     let clients = [sim.connect(0), sim.connect(0), sim.connect(0)];
-    // CLIENT REPLY, and AUTH that fails, leave holes in the reply of a transaction, as in Redis.
+    // As in Redis, CLIENT REPLY and failed AUTH commands leave gaps in the reply of a transaction.
     let mut is_muted = false;
     while !input.is_empty() {
         let client = clients[input.int_in_range(0..=2).unwrap_or(0)];
@@ -152,7 +152,8 @@ fn run_commands(bytes: &[u8]) -> String {
             _ => any_words(&mut input, &names),
         };
         let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-        sim.send(client, &argv);
+        // A client that waits, or whose connection is closed, sends nothing.
+        let _ = sim.try_send(client, &argv);
         is_muted |= argv[0].eq_ignore_ascii_case(b"auth");
         is_muted |= argv.len() > 1 && argv[1].eq_ignore_ascii_case(b"reply");
         for client in clients {
@@ -178,7 +179,7 @@ fn formed(input: &mut Unstructured) -> Vec<Vec<u8>> {
     form.split(' ').map(word).collect()
 }
 
-/// A command with words that mean something to some.
+/// Returns a command with arguments that have a meaning for some commands.
 fn any_words(input: &mut Unstructured, names: &[String]) -> Vec<Vec<u8>> {
     let name = input.choose(names).map_or("PING", |name| name.as_str());
     let mut words: Vec<Vec<u8>> = name.split('|').map(|word| word.as_bytes().to_vec()).collect();
@@ -191,7 +192,7 @@ fn any_words(input: &mut Unstructured, names: &[String]) -> Vec<Vec<u8>> {
     words
 }
 
-/// All commands and subcommands, and the orders of the control plane.
+/// Returns the names of all commands and subcommands, and of the SIM commands.
 fn names(version: Version) -> Vec<String> {
     let mut names = Vec::new();
     for command in redlatch_core::commands::table::all(version) {
@@ -212,16 +213,16 @@ fn check_replies(mut bytes: &[u8], argv: &[&[u8]]) {
     }
 }
 
-/// Schedules on a sound lock break no promise, and are the same twice.
+/// Runs a schedule on a correct lock. Fails if it violates an invariant, or if a second run differs.
 pub fn schedule(bytes: &[u8]) {
     const SOUND: &str = include_str!("../../../docs/locks/set-nx.toml");
-    let kit = ScriptSet::of_own(SOUND).expect("the description is well-formed");
+    let scripts = ScriptSet::of_own(SOUND).expect("the description is well-formed");
     let steps: Vec<Step> = bytes
         .chunks_exact(3)
         .map(|step| Step { action: step[0] % 16, owner: step[1], choice: step[2] })
         .collect();
     let run = || {
-        let mut runner = runner_for(&kit, "own").expect("a lock of one's own");
+        let mut runner = runner_for(&scripts, "own").expect("the description has a lock");
         let mut lines = Vec::new();
         let found = runner.run(&steps, Rules::Strict, &Wanted::default(), Some(&mut lines));
         (found, lines)

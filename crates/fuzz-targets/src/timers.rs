@@ -1,4 +1,4 @@
-//! The wheel against a sorted map.
+//! Compares the timing wheel with a sorted map.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use redlatch_core::wheel::{TimerId, Wheel};
 
 #[derive(Arbitrary, Debug)]
 enum Op {
-    /// Sets a timer so many ms from now.
+    /// Arms a timer that is due in this many ms.
     Arm(u32),
     ArmFar(u64),
-    /// The same with a timer that was set before, live or not.
+    /// Moves a timer that was armed before, whether it is live or not, to this many ms from now.
     Move(u8, u32),
     Cancel(u8),
     Advance(u16),
@@ -19,15 +19,15 @@ enum Op {
     Clear,
 }
 
-/// Timers fire at their deadline and, among equals, in the order they were set.
+/// Fails if timers do not fire at their deadlines or, with equal deadlines, not in the order armed.
 pub fn wheel(bytes: &[u8]) {
     let mut input = Unstructured::new(bytes);
     let mut wheel = Wheel::new(0);
-    // By deadline and order; what the timer is called.
+    // Maps the deadline and the order of arming to the timer's name.
     let mut model: BTreeMap<(u64, u64), u64> = BTreeMap::new();
     let mut ids: Vec<(TimerId, u64)> = Vec::new();
     let (mut now_ms, mut order, mut names) = (0u64, 0, 0);
-    // There is no end to what can be made of nothing.
+    // Empty input would produce operations without end.
     while !input.is_empty() {
         let Ok(op) = Op::arbitrary(&mut input) else { break };
         order += 1;

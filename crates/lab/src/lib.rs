@@ -2,6 +2,7 @@
 //!
 //! - [`control`]: the control plane: SIM.* commands for faults, gates, the clock and nodes; and [`Lab`], a world that applies them.
 //! - [`trace`]: records runs and replays them.
+//! - [`handle`]: the SIM.* commands as methods, for tests in Rust.
 //! - [`sim`]: the same server in process, without sockets, for tests in Rust.
 //! - [`demo`]: schedules that show how distributed locks fail.
 //!
@@ -9,7 +10,10 @@
 
 pub mod control;
 pub mod demo;
+pub mod handle;
 pub mod sim;
 pub mod trace;
 
-pub use control::Lab;
+pub use control::{Lab, SimError};
+pub use handle::Control;
+pub use sim::{CallError, Client, OptionsError, Sim, SimOptions};

@@ -1,42 +1,173 @@
-//! The in-process handle: a world without sockets, for tests in Rust.
+//! The server in process, without sockets, for tests in Rust.
 
 use sha1::{Digest, Sha1};
 
-use crate::control::guard::{FaultGuard, GateGuard};
 use crate::control::{Answer, Gate, Lab, Rule, SimCommand, SimError};
-use redlatch_core::node::Config;
+use crate::handle::{Control, FaultGuard, GateGuard};
+use redlatch_core::node::{Config, ConfigError};
 use redlatch_core::version::Version;
-use redlatch_core::wire::RequestParser;
-use redlatch_core::wire::client::{Frame, decode};
+use redlatch_core::wire::value::DecodeError;
+use redlatch_core::wire::{RequestParser, Value};
 use redlatch_core::world::{ClockMode, ConnId, World, WorldOptions};
 use redlatch_locks::check::{Checks, Finding};
 
-/// A client of a [`Sim`].
+/// A client of a [`Sim`]. It is not valid in another `Sim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Client(ConnId);
 
+/// Why a client of a [`Sim`] could not do something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The node does not exist.
+    NoNode {
+        /// The node that was asked for.
+        node: usize,
+        /// How many nodes there are.
+        nodes: usize,
+    },
+    /// The client waits for the reply to an earlier request: it is blocked, or a gate or a delay holds the request.
+    Waiting,
+    /// The connection is closed.
+    Closed,
+    /// No reply came: the command waits, or the reply was lost.
+    NoReply,
+    /// What was received is not a reply.
+    NotAReply(DecodeError),
+}
+
+impl std::fmt::Display for CallError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            CallError::NoNode { node, nodes } => {
+                write!(f, "there is no node {node}: there are {nodes}, numbered from 0")
+            }
+            CallError::Waiting => write!(f, "the client still waits for the reply to an earlier request"),
+            CallError::Closed => write!(f, "the connection of the client is closed"),
+            CallError::NoReply => write!(f, "no reply has come"),
+            CallError::NotAReply(error) => write!(f, "what was received is not a reply: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for CallError {}
+
 /// How a [`Sim`] begins.
+///
+/// ```
+/// use redlatch_lab::{Sim, SimOptions};
+///
+/// let sim = Sim::new(SimOptions::default().nodes(3).seed(7));
+/// assert_eq!(sim.world().nodes().len(), 3);
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SimOptions {
+    /// What random choices come from.
     pub seed: u64,
-    /// Independent masters.
+    /// How many nodes there are, all of them masters.
     pub nodes: usize,
+    /// The Redis release that the nodes emulate.
     pub version: Version,
     /// Unix time in ms at the beginning.
     pub wall_start_ms: i64,
+    /// Names and values of settings, as in redis.conf, for all nodes.
+    pub config: Vec<(String, String)>,
 }
 
 impl Default for SimOptions {
     fn default() -> SimOptions {
-        // An arbitrary but fixed day, so that a run does not depend on when it is made.
-        SimOptions { seed: 0, nodes: 1, version: Version::V7_4, wall_start_ms: 1_700_000_000_000 }
+        SimOptions {
+            seed: 0,
+            nodes: 1,
+            version: Version::V7_4,
+            // An arbitrary but fixed day, so that a run does not depend on when it is made.
+            wall_start_ms: 1_700_000_000_000,
+            config: Vec::new(),
+        }
     }
 }
 
-/// A world in this process, with a clock that moves only when told.
+impl SimOptions {
+    /// Sets the seed of random choices.
+    pub fn seed(mut self, seed: u64) -> SimOptions {
+        self.seed = seed;
+        self
+    }
+
+    /// Sets the number of nodes.
+    pub fn nodes(mut self, nodes: usize) -> SimOptions {
+        self.nodes = nodes;
+        self
+    }
+
+    /// Sets the Redis release to emulate.
+    pub fn version(mut self, version: Version) -> SimOptions {
+        self.version = version;
+        self
+    }
+
+    /// Sets the Unix time in ms at the beginning.
+    pub fn wall_start_ms(mut self, wall_ms: i64) -> SimOptions {
+        self.wall_start_ms = wall_ms;
+        self
+    }
+
+    /// Adds a setting of redis.conf for all nodes: `config("requirepass", "secret")`.
+    pub fn config(mut self, name: impl Into<String>, value: impl Into<String>) -> SimOptions {
+        self.config.push((name.into(), value.into()));
+        self
+    }
+
+    /// Returns the settings of each node.
+    ///
+    /// # Errors
+    ///
+    /// Fails if there are no nodes, or a setting does not exist or has a value that is not allowed.
+    pub fn configs(&self) -> Result<Vec<Config>, OptionsError> {
+        if self.nodes == 0 {
+            return Err(OptionsError::NoNodes);
+        }
+        let mut config = Config::new(self.version);
+        for (name, value) in &self.config {
+            config
+                .set_at_start(name, value.as_bytes())
+                .map_err(|why| OptionsError::Setting { name: name.clone(), why })?;
+        }
+        Ok(vec![config; self.nodes])
+    }
+}
+
+/// Why options are not valid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// The options have no node.
+    NoNodes,
+    /// A setting does not exist, or has a value that is not allowed.
+    Setting {
+        /// The setting.
+        name: String,
+        /// The error that Redis reports.
+        why: ConfigError,
+    },
+}
+
+impl std::fmt::Display for OptionsError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OptionsError::NoNodes => write!(f, "there has to be at least one node"),
+            OptionsError::Setting { name, why } => write!(f, "the setting '{name}': {why}"),
+        }
+    }
+}
+
+impl std::error::Error for OptionsError {}
+
+/// A server in process, with a clock that moves only when the test advances it.
 ///
 /// ```
-/// let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
+/// let mut sim = redlatch_lab::Sim::new(redlatch_lab::SimOptions::default());
 /// let client = sim.connect(0);
 /// assert_eq!(sim.call(client, &["SET", "lock", "me", "PX", "30000"]), b"+OK\r\n");
 /// sim.advance(30_001);
@@ -48,34 +179,65 @@ pub struct Sim {
     clients: u64,
 }
 
-/// Slices after which a script that loops counts as busy: a slice stands for a millisecond.
+/// Slices after which a looping script counts as busy; a slice counts as one ms.
 const SLICES_PER_CALL: u64 = 1_000_000;
 
 impl Sim {
+    /// Begins a run.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the options ask for no node or for a setting that does not exist; [`try_new`](Self::try_new) does not.
+    #[track_caller]
     pub fn new(options: SimOptions) -> Sim {
-        let nodes = vec![Config::new(options.version); options.nodes];
-        Sim::with_configs(options.seed, options.wall_start_ms, nodes)
+        Sim::try_new(options).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// A world of nodes with settings of their own.
+    /// Begins a run.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the options ask for no node, or for a setting that does not exist or has a value that is not allowed.
+    pub fn try_new(options: SimOptions) -> Result<Sim, OptionsError> {
+        Ok(Sim::with_configs(options.seed, options.wall_start_ms, options.configs()?))
+    }
+
+    /// Begins a run of nodes that each have their own settings.
     pub fn with_configs(seed: u64, wall_start_ms: i64, nodes: Vec<Config>) -> Sim {
         let lab = Lab::new(WorldOptions { seed, clock: ClockMode::Manual, wall_start_ms, nodes });
         Sim { lab, outputs: Sha1::new(), clients: 0 }
     }
 
+    /// Returns the state of the machine, to be read.
     pub fn world(&self) -> &World {
         self.lab.world()
     }
 
+    /// Returns the machine with its control plane, to be read.
     pub fn lab(&self) -> &Lab {
         &self.lab
     }
 
     /// Opens a connection to a node.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the node does not exist; [`try_connect`](Self::try_connect) does not.
+    #[track_caller]
     pub fn connect(&mut self, node: usize) -> Client {
+        self.try_connect(node).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Opens a connection to a node.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the node does not exist.
+    pub fn try_connect(&mut self, node: usize) -> Result<Client, CallError> {
+        self.check_node(node)?;
         self.clients += 1;
         let addr = format!("127.0.0.1:{}", 50_000 + self.clients);
-        Client(self.lab.open(node, addr, "127.0.0.1:6379".to_owned()))
+        Ok(Client(self.lab.open(node, addr, "127.0.0.1:6379".to_owned())))
     }
 
     /// Ends a connection.
@@ -83,19 +245,64 @@ impl Sim {
         self.lab.close(client.0);
     }
 
-    /// Sends one command and gives the bytes that the client has received since: its reply, after messages that
-    /// came before. Nothing, if the command has to wait.
+    /// Sends one command and returns the bytes that the client has received since its last call: the reply, after messages that
+    /// came before. There are none if the command has to wait.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the client still waits for an earlier reply, or if its connection is closed; [`try_call`](Self::try_call) does not.
+    #[track_caller]
     pub fn call(&mut self, client: Client, argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
-        let argv: Vec<&[u8]> = argv.iter().map(AsRef::as_ref).collect();
-        self.send(client, &argv);
-        self.received(client)
+        self.try_call(client, argv).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Sends one command and leaves the reply to be [received](Self::received). A client that waits ignores it.
+    /// Sends one command and returns the bytes that the client has received, as [`call`](Self::call) does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the client still waits for an earlier reply, or if its connection is closed.
+    pub fn try_call(&mut self, client: Client, argv: &[impl AsRef<[u8]>]) -> Result<Vec<u8>, CallError> {
+        let argv: Vec<&[u8]> = argv.iter().map(AsRef::as_ref).collect();
+        self.try_send(client, &argv)?;
+        Ok(self.received(client))
+    }
+
+    /// Sends one command and returns its reply, the last value that the client has received.
+    ///
+    /// ```
+    /// use redlatch_core::wire::Value;
+    ///
+    /// let mut sim = redlatch_lab::Sim::new(redlatch_lab::SimOptions::default());
+    /// let client = sim.connect(0);
+    /// assert_eq!(sim.query(client, &["INCR", "n"])?, Value::Int(1));
+    /// # Ok::<(), redlatch_lab::CallError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`try_call`](Self::try_call) does, and if no reply came: the command waits, or its reply was lost.
+    pub fn query(&mut self, client: Client, argv: &[impl AsRef<[u8]>]) -> Result<Value, CallError> {
+        let bytes = self.try_call(client, argv)?;
+        values_of(&bytes)?.pop().ok_or(CallError::NoReply)
+    }
+
+    /// Sends one command and leaves the reply to be [received](Self::received).
+    ///
+    /// # Panics
+    ///
+    /// Panics if the client still waits for an earlier reply, or if its connection is closed; [`try_send`](Self::try_send) does not.
+    #[track_caller]
     pub fn send(&mut self, client: Client, argv: &[&[u8]]) {
-        if !self.lab.world().is_ready(client.0) {
-            return;
-        }
+        self.try_send(client, argv).unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    /// Sends one command and leaves the reply to be [received](Self::received).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the client still waits for an earlier reply, or if its connection is closed.
+    pub fn try_send(&mut self, client: Client, argv: &[&[u8]]) -> Result<(), CallError> {
+        self.check_ready(client)?;
         self.lab.request(client.0, argv);
         let mut slices = 0;
         while self.lab.run_slice(client.0.node) {
@@ -104,15 +311,28 @@ impl Sim {
                 break;
             }
         }
+        Ok(())
     }
 
-    /// Lets a script that is still running go on for a slice. False: none is.
+    /// Runs the suspended script of a node for one slice. Returns false if no script is running, or none is left.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the node does not exist.
+    #[track_caller]
     pub fn run_slice(&mut self, node: usize) -> bool {
+        self.check_node(node).unwrap_or_else(|error| panic!("{error}"));
         self.lab.run_slice(node)
     }
 
-    /// Sends bytes as they would come from a socket.
+    /// Sends the bytes of requests as they would come from a socket. An incomplete request at the end has no effect.
+    ///
+    /// # Panics
+    ///
+    /// Panics if a request comes while the client waits for an earlier reply, or if its connection is closed.
+    #[track_caller]
     pub fn send_bytes(&mut self, client: Client, mut bytes: &[u8]) {
+        self.check_ready(client).unwrap_or_else(|error| panic!("{error}"));
         let mut parser = RequestParser::default();
         loop {
             match parser.parse(bytes, self.lab.world().request_limits(client.0)) {
@@ -124,6 +344,21 @@ impl Sim {
                 Ok(None) => return,
                 Err(error) => return self.lab.protocol_error(client.0, &error),
             }
+        }
+    }
+
+    fn check_node(&self, node: usize) -> Result<(), CallError> {
+        let nodes = self.lab.world().nodes().len();
+        if node < nodes { Ok(()) } else { Err(CallError::NoNode { node, nodes }) }
+    }
+
+    fn check_ready(&self, client: Client) -> Result<(), CallError> {
+        self.check_node(client.0.node)?;
+        let world = self.lab.world();
+        match (world.is_ready(client.0), world.is_closing(client.0)) {
+            (true, _) => Ok(()),
+            (false, true) => Err(CallError::Closed),
+            (false, false) => Err(CallError::Waiting),
         }
     }
 
@@ -139,98 +374,78 @@ impl Sim {
     /// Takes what was written to a client, as typed replies and messages.
     ///
     /// ```
-    /// use redlatch_core::wire::client::Frame;
+    /// use redlatch_core::wire::Value;
     ///
-    /// let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
+    /// let mut sim = redlatch_lab::Sim::new(redlatch_lab::SimOptions::default());
     /// let client = sim.connect(0);
     /// sim.send(client, &[b"INCR", b"n"]);
-    /// assert_eq!(sim.frames(client), [Frame::Number { data: 1, attributes: None }]);
+    /// assert_eq!(sim.values(client)?, [Value::Int(1)]);
+    /// # Ok::<(), redlatch_lab::CallError>(())
     /// ```
-    pub fn frames(&mut self, client: Client) -> Vec<Frame> {
-        let bytes = self.received(client);
-        let mut rest = &bytes[..];
-        let mut frames = Vec::new();
-        while let Some((frame, len)) = decode(rest) {
-            frames.push(frame);
-            rest = &rest[len..];
-        }
-        frames
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes are not replies, as when a fault rule cut one off or made one up.
+    pub fn values(&mut self, client: Client) -> Result<Vec<Value>, CallError> {
+        values_of(&self.received(client))
     }
 
-    /// Whether a client waits: blocked, or held back.
+    /// Returns whether a client waits for a reply: it is blocked, or a gate or a delay holds its request.
     pub fn is_waiting(&self, client: Client) -> bool {
         !self.lab.world().is_ready(client.0)
     }
 
-    /// Whether the server has ended the connection.
+    /// Returns whether the server has closed the connection.
     pub fn is_closed(&self, client: Client) -> bool {
         self.lab.world().is_closing(client.0)
     }
 
-    /// Moves the clock; every timer on the way fires at its own instant. Returns how many did.
+    /// Advances the clock by `ms`. Every timer on the way fires at its own instant. Returns how many fired.
     pub fn advance(&mut self, ms: u64) -> u64 {
         self.lab.advance(ms)
     }
 
-    /// From here on everything is written down, to be [finished](Self::finish_trace).
+    /// Starts to record a trace, which ends with [`finish_trace`](Self::finish_trace).
     pub fn start_trace(&mut self) {
         self.lab.start_trace();
     }
 
-    /// Ends the trace and gives its lines, for [`Replay`](crate::trace::Replay) or a file.
+    /// Ends the trace and returns its lines, for `redlatch replay` or a file.
     pub fn finish_trace(&mut self) -> String {
-        let mut lines = Vec::new();
-        self.lab.end_trace();
-        self.lab.take_trace(&mut lines);
-        self.lab.stop_trace();
-        String::from_utf8_lossy(&lines).into_owned()
+        self.lab.finish_trace()
     }
 
-    /// Adds a fault rule, which goes with the guard.
+    /// Returns the control plane: the clock, faults, gates, keys, nodes, checks, costs and traces.
+    pub fn control(&mut self) -> Control<'_> {
+        Control::of(&mut self.lab)
+    }
+
+    /// Adds a fault rule; dropping the guard removes it.
     ///
-    /// ```
-    /// use redlatch_lab::control::action::{Action, Stage};
-    /// use redlatch_lab::control::{Clause, Match, Rule};
+    /// # Panics
     ///
-    /// let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
-    /// let app = sim.connect(0);
-    /// let rule = Rule::new(Match::any().and(Clause::Cmd(b"incr".to_vec())), Action::Drop(Stage::Reply));
-    /// let lost = sim.fault(rule);
-    /// assert_eq!(sim.call(app, &["INCR", "n"]), b"");
-    /// drop(lost);
-    /// let other = sim.connect(0);
-    /// assert_eq!(sim.call(other, &["INCR", "n"]), b":2\r\n");
-    /// ```
-    #[must_use = "the rule goes with the guard"]
+    /// Panics if the rule names a node that does not exist or could never match; [`Control::fault`] does not.
+    #[track_caller]
     pub fn fault(&mut self, rule: Rule) -> FaultGuard {
-        self.lab.add_rule(rule)
+        self.control().fault(rule).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Adds a gate, which goes with the guard; what it holds is let go then.
+    /// Adds a gate; dropping the guard removes it and releases what it holds.
     ///
-    /// ```
-    /// use redlatch_lab::control::gates::At;
-    /// use redlatch_lab::control::{Clause, Gate, Match};
+    /// # Panics
     ///
-    /// let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
-    /// let app = sim.connect(0);
-    /// let gate = sim.gate(Gate::new(Match::any().and(Clause::Cmd(b"get".to_vec())), At::Pre));
-    /// assert_eq!(sim.call(app, &["GET", "k"]), b"");
-    /// drop(gate);
-    /// sim.advance(0);
-    /// assert_eq!(sim.received(app), b"$-1\r\n");
-    /// ```
-    #[must_use = "the gate goes with the guard"]
+    /// Panics if the gate names a node that does not exist or could never match; [`Control::gate`] does not.
+    #[track_caller]
     pub fn gate(&mut self, gate: Gate) -> GateGuard {
-        self.lab.add_gate(gate)
+        self.control().gate(gate).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// From here on lock scripts are judged by the models of `redlatch fuzz`.
+    /// Starts to check the invariants of locks while clients use them.
     ///
     /// ```
     /// use redlatch_locks::check::Checks;
     ///
-    /// let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
+    /// let mut sim = redlatch_lab::Sim::new(redlatch_lab::SimOptions::default());
     /// sim.check(Checks::default());
     /// // … clients lock and unlock …
     /// assert!(sim.findings().is_empty());
@@ -239,20 +454,36 @@ impl Sim {
         self.lab.start_checks(checks);
     }
 
-    /// The promises of locks that were found broken.
+    /// Returns the first 1,000 violations that the checks have found.
     pub fn findings(&self) -> &[Finding] {
         self.lab.findings()
     }
 
     /// Applies a command of the control plane.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the command names something that does not exist, or is not possible in the present state.
     pub fn apply(&mut self, command: SimCommand) -> Result<Answer, SimError> {
         self.lab.apply(command, None)
     }
 
-    /// A hash over everything that was received so far and the state of all nodes.
+    /// Returns a hash over everything that clients have received and the state of all nodes.
     pub fn digest(&self) -> String {
         let outputs: String =
             self.outputs.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         format!("{outputs}-{}", self.lab.world().digest())
     }
+}
+
+/// Decodes all replies and messages in `bytes`.
+fn values_of(mut bytes: &[u8]) -> Result<Vec<Value>, CallError> {
+    let mut values = Vec::new();
+    while !bytes.is_empty() {
+        let found = Value::decode(bytes).map_err(CallError::NotAReply)?;
+        let (value, len) = found.ok_or(CallError::NotAReply(DecodeError::Malformed))?;
+        values.push(value);
+        bytes = &bytes[len..];
+    }
+    Ok(values)
 }

@@ -1,6 +1,6 @@
 //! The arguments of a request.
 
-/// The arguments of a request in one buffer.
+/// The arguments of a request, stored in one buffer.
 #[derive(Default)]
 pub struct Args {
     bytes: Vec<u8>,
@@ -9,22 +9,25 @@ pub struct Args {
 }
 
 impl Args {
+    /// Removes all arguments.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 
+    /// Appends an argument.
     pub fn text(&mut self, text: impl AsRef<[u8]>) {
         self.bytes.extend_from_slice(text.as_ref());
         self.ends.push(self.bytes.len());
     }
 
+    /// Appends an integer as an argument.
     pub fn int(&mut self, n: i64) {
         self.bytes.extend_from_slice(self.digits.format(n).as_bytes());
         self.ends.push(self.bytes.len());
     }
 
-    /// Appends 32 hex digits to the last argument.
+    /// Appends `n` as 32 hex digits to the last argument.
     pub fn extend_hex(&mut self, n: u64) {
         self.bytes.extend_from_slice(b"0000000000000000");
         for shift in (0..16).rev() {
@@ -35,14 +38,17 @@ impl Args {
         }
     }
 
+    /// Returns the number of arguments.
     pub fn len(&self) -> usize {
         self.ends.len()
     }
 
+    /// Returns whether there are no arguments.
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
     }
 
+    /// Returns the arguments in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         self.ends.iter().scan(0, |start, &end| Some(&self.bytes[std::mem::replace(start, end)..end]))
     }

@@ -1,8 +1,8 @@
-//! Which argument of a lock script is what.
+//! The meaning of a lock script's keys and arguments.
 //!
-//! The same operation takes different arguments in different releases, and the text of a script tells which: `hincrby` counts under
-//! the owner, `pexpire` gets the lease. Here are the parameters and the words that several objects have in common; each object's
-//! folder adds its own.
+//! The same operation takes different arguments in different releases, and the text of a script shows which: `hincrby`
+//! counts under the owner, `pexpire` gets the lease. This file has the parameters and text patterns that several
+//! objects share; each object's folder adds its own.
 
 use std::fmt;
 
@@ -10,30 +10,31 @@ use super::catalogue::home;
 use super::role::{Role, clock_index, owner_index};
 use super::text::{contains, digit_after, highest_index};
 
-/// The meaning of a key or an argument: a name of at most 15 bytes. It is stored as a number, so that two compare fast.
+/// The meaning of a key or an argument: a name of at most 15 bytes, stored as a number so that comparisons are fast.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Parameter(u128);
 
-/// The last byte of a parameter says what kind it is.
+/// The kinds of parameters, stored in the last byte.
 const DATA_KEY: u8 = 1;
 const REST: u8 = 2;
 
 impl Parameter {
-    /// A key that holds data of the lock.
+    /// Returns the parameter for a key that holds data of the lock.
     pub const fn data_key(name: &str) -> Parameter {
         Parameter::new(name, DATA_KEY)
     }
 
-    /// A channel, the beginning of other keys' names, or a key that remembers a request.
+    /// Returns the parameter for a channel, a prefix of other keys' names, or a key that remembers a request.
     pub const fn name(name: &str) -> Parameter {
         Parameter::new(name, 0)
     }
 
+    /// Returns the parameter for an argument.
     pub const fn argument(name: &str) -> Parameter {
         Parameter::new(name, 0)
     }
 
-    /// An argument that takes up all that follow.
+    /// Returns the parameter for an argument that takes all arguments that follow.
     pub const fn rest(name: &str) -> Parameter {
         Parameter::new(name, REST)
     }
@@ -56,7 +57,7 @@ impl Parameter {
         self.kind() == DATA_KEY
     }
 
-    /// Returns whether this takes up all arguments that follow.
+    /// Returns whether this takes all arguments that follow.
     pub fn takes_rest(self) -> bool {
         self.kind() == REST
     }
@@ -70,43 +71,43 @@ impl fmt::Debug for Parameter {
     }
 }
 
-/// The object itself.
+/// The lock object's key.
 pub const LOCK: Parameter = Parameter::data_key("lock");
-/// Where waiters are told; for fair locks the beginning of it.
+/// The channel on which waiters are notified; for fair locks, the prefix of the waiters' channels.
 pub const CHANNEL: Parameter = Parameter::name("channel");
-/// What remembers the reply to a request.
+/// The key that remembers the reply to a request.
 pub const LATCH: Parameter = Parameter::name("latch");
 pub const OWNER: Parameter = Parameter::argument("owner");
-/// An owner that is passed as a key, as the first releases did.
+/// An owner that is passed as a key, as in the first releases.
 pub const OWNER_KEY: Parameter = Parameter::data_key("owner_key");
 pub const LEASE_MS: Parameter = Parameter::argument("lease_ms");
-/// The client's clock, Unix time in ms.
+/// The client's clock as Unix time in ms.
 pub const CLOCK_MS: Parameter = Parameter::argument("clock_ms");
-/// What waiters are told.
+/// The message that waiters receive.
 pub const MESSAGE: Parameter = Parameter::argument("message");
-/// `PUBLISH` or `SPUBLISH`.
+/// The publishing command: `PUBLISH` or `SPUBLISH`.
 pub const PUBLISH: Parameter = Parameter::argument("publish");
 pub const LATCH_TTL: Parameter = Parameter::argument("latch_ttl_ms");
-/// How many permits, or how often to count down.
+/// The number of permits, or by how much to count down.
 pub const COUNT: Parameter = Parameter::argument("count");
-/// How many owners follow.
+/// The number of owners that follow.
 pub const OWNER_COUNT: Parameter = Parameter::argument("owner_count");
-/// The error that a lock that is not re-entrant answers its owner with.
+/// The error with which a lock that is not re-entrant refuses its owner.
 pub const REFUSAL: Parameter = Parameter::argument("refusal");
 
-/// The keys and the arguments that a script takes.
+/// The parameters of a script, in the order of its keys and arguments.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
     pub keys: Vec<Parameter>,
     pub args: Vec<Parameter>,
 }
 
-/// A key or an argument whose meaning the text of a script does not tell.
+/// A key or an argument whose meaning the text of a script does not show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnknownArgument {
-    /// `KEYS` or `ARGV`.
+    /// The Lua table: `KEYS` or `ARGV`.
     table: &'static str,
-    /// Counts from 1.
+    /// The index in that table, from 1.
     index: usize,
 }
 
@@ -118,26 +119,26 @@ impl fmt::Display for UnknownArgument {
 
 impl std::error::Error for UnknownArgument {}
 
-/// How an object's scripts are called, as far as the words that all objects share do not say it.
+/// How an object's scripts take their arguments, as far as the patterns shared by all objects do not show it.
 pub struct Arguments {
-    /// Words before the index of a key.
+    /// Text before the index of a key.
     pub keys: &'static [(&'static str, Parameter)],
-    /// Words before the index of an argument in the scripts of one role.
+    /// Text before the index of an argument, in the scripts of one role.
     pub args_of: &'static [(Role, &'static str, Parameter)],
-    /// Words before the index of an argument in all scripts of the object.
+    /// Text before the index of an argument, in all scripts of the object.
     pub args: &'static [(&'static str, Parameter)],
-    /// The scripts whose arguments kept their order through all releases and at most grew in number.
+    /// Scripts whose arguments have kept their order through all releases, and at most grew in number.
     pub in_order: &'static [(Role, &'static [Parameter], &'static [Parameter])],
-    /// The scripts that do not take the object itself.
+    /// Scripts that do not take the object's key.
     pub without_lock: &'static [Role],
-    /// Adds what needs more than one place of the text.
+    /// Adds parameters that depend on more than one part of the text.
     pub adjust: fn(Role, &[u8], &mut Draft),
-    /// The parameters that [checks](crate::check) can read, besides those that objects have in common.
+    /// The parameters that [checks](crate::check) can read, in addition to the shared ones.
     pub readable: &'static [Parameter],
 }
 
 impl Arguments {
-    /// Nothing besides what objects have in common.
+    /// The arguments of an object that needs only the shared patterns.
     pub const COMMON: Arguments = Arguments {
         keys: &[],
         args_of: &[],
@@ -153,19 +154,19 @@ impl Arguments {
     }
 }
 
-/// A binding in the making. What is set first stays.
+/// A binding under construction. The first parameter set for an index stays.
 pub struct Draft {
     pub keys: Vec<Option<Parameter>>,
     pub args: Vec<Option<Parameter>>,
 }
 
 impl Draft {
-    /// Sets a key by its index, which counts from 1.
+    /// Sets the parameter of a key by its index, from 1.
     pub fn set_key(&mut self, index: Option<usize>, parameter: Parameter) {
         set(&mut self.keys, index, parameter);
     }
 
-    /// Sets an argument by its index, which counts from 1.
+    /// Sets the parameter of an argument by its index, from 1.
     pub fn set_arg(&mut self, index: Option<usize>, parameter: Parameter) {
         set(&mut self.args, index, parameter);
     }
@@ -178,10 +179,10 @@ fn set(parameters: &mut [Option<Parameter>], index: Option<usize>, parameter: Pa
 }
 
 impl Binding {
-    /// Reads the arguments of a script with a known role out of its text.
+    /// Determines the arguments of a script with a known role from its text.
     ///
     /// # Errors
-    /// Fails if the text does not tell what an argument means.
+    /// Fails if the text does not show what an argument means.
     pub fn of(role: Role, script: &[u8]) -> Result<Binding, UnknownArgument> {
         let arguments = home(role).map_or(&Arguments::COMMON, |object| object.arguments);
         let mut draft =
@@ -190,7 +191,7 @@ impl Binding {
         Ok(Binding { keys: whole("KEYS", draft.keys)?, args: whole("ARGV", draft.args)? })
     }
 
-    /// Returns whether a request carries an id of its own, so that a second execution can be told from a second request.
+    /// Returns whether a request carries its own id, which distinguishes a repeated execution from a new request.
     pub fn has_latch(&self) -> bool {
         self.keys.contains(&LATCH)
     }
@@ -221,7 +222,7 @@ fn by_words(role: Role, arguments: &Arguments, script: &[u8]) -> Draft {
         args: vec![None; highest_index(script, b"ARGV[")],
     };
     if contains(script, b"#KEYS") {
-        // One object at a time.
+        // For one object at a time.
         let owner = owner_index(script).unwrap_or(2);
         let keys = if contains(script, b"#KEYS,2do") { 2 } else { 1 };
         draft = Draft { keys: vec![None; keys], args: vec![None; owner] };
@@ -249,11 +250,11 @@ fn by_words(role: Role, arguments: &Arguments, script: &[u8]) -> Draft {
     draft
 }
 
-/// Words before the index of a key. The first that fits counts.
+/// Text before the index of a key. The first match decides.
 const KEYS: &[(&str, Parameter)] =
     &[("localval=redis.call('get',KEYS[", LATCH), ("'publish',KEYS[", CHANNEL)];
 
-/// Words before the index of an argument.
+/// Text before the index of an argument.
 const ARGS: &[(&str, Parameter)] = &[
     ("'publish',KEYS[2],ARGV[", MESSAGE),
     ("'publish',KEYS[3],ARGV[", MESSAGE),

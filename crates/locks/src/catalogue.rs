@@ -1,6 +1,6 @@
 //! The catalogue of lock objects.
 //!
-//! To add an object, write its folder, declare the folder in `locks/mod.rs` and add its line to [`OBJECTS`].
+//! To add an object, write its folder, declare it in `lib.rs`, and add a line to [`OBJECTS`].
 
 use super::binding::Arguments;
 use super::model::Model;
@@ -8,17 +8,17 @@ use super::role::{Role, Shape, Shared};
 use super::script_set::ScriptSet;
 use super::{fair, faster, latch, multi, own, permit, rate, rlock, rw, semaphore};
 
-/// A kind of lock object: how its scripts are recognised and called, and the model that judges them.
+/// A type of lock object: how its scripts are recognised and called, and the model that judges them.
 pub struct Object {
-    /// What commands and reports call it.
+    /// The name in commands and reports.
     pub name: &'static str,
     pub roles: &'static [Role],
-    /// How its scripts look. The first shape that fits decides, over all objects.
+    /// The shapes of its scripts. Over all objects, the first shape that matches decides.
     pub shapes: &'static [Shape],
-    /// Its scripts whose texts another object has too.
+    /// Its scripts whose texts another object uses too.
     pub shared: &'static [Shared],
     pub arguments: &'static Arguments,
-    /// Makes a model for the scripts of a release.
+    /// Creates a model for the scripts of a release.
     pub model: fn(&ScriptSet) -> Box<dyn Model>,
 }
 

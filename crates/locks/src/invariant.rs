@@ -1,14 +1,16 @@
 //! The invariants of lock objects.
 
-/// An invariant. Its id is what `--invariant` takes and reports name.
+/// Declares the invariants. `--invariant` and reports use their ids.
 macro_rules! invariants {
     ($($id:ident $text:literal)*) => {
+        /// An invariant of a lock object.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum Invariant { $($id),* }
 
         impl Invariant {
             pub const ALL: &[Invariant] = &[$(Invariant::$id),*];
 
+            /// Returns the id that options and reports use.
             pub fn id(self) -> &'static str {
                 match self { $(Invariant::$id => stringify!($id)),* }
             }
@@ -74,18 +76,19 @@ invariants! {
 }
 
 impl Invariant {
+    /// Returns the invariant with an id.
     pub fn find(id: &str) -> Option<Invariant> {
         Invariant::ALL.iter().copied().find(|invariant| invariant.id().eq_ignore_ascii_case(id))
     }
 }
 
-/// How strict a model is.
+/// The strictness of a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Rules {
-    /// What a lock's users would expect.
+    /// Judges by what users of a lock would expect.
     Strict,
-    /// What Redisson says or shows to be on purpose is allowed: leases of re-entrant write locks add up, the unlock of a free
-    /// fair lock succeeds, a re-entrant acquire sets a shorter lease.
+    /// Permits what Redisson documents or clearly intends: the leases of re-entrant write locks add up, unlocking a
+    /// free fair lock succeeds, a re-entrant acquire may shorten the lease.
     #[default]
     AsDocumented,
 }

@@ -1,4 +1,4 @@
-//! What the scripts of lock objects guarantee, and how to tell that a guarantee is broken.
+//! The guarantees of lock objects' scripts, and how to detect that a guarantee is broken.
 //!
 //! Models read a [`Store`](redlatch_core::store::Store) and know nothing of nodes, worlds or sockets; only [`fuzz`] drives a
 //! [`World`](redlatch_core::world::World).
@@ -8,12 +8,12 @@
 //! | file | concept |
 //! |---|---|
 //! | `mod` | what the object does, and its entry for the catalogue |
-//! | `roles` | what its scripts do, and how they look |
+//! | `roles` | the roles of its scripts, and the shapes by which they are recognised |
 //! | `names` | its keys, channels and arguments |
 //! | `model` | its operations, and the invariants after each |
 //! | `tests` | tests of these |
 //!
-//! What they have in common:
+//! The files that all objects share:
 //!
 //! | file | concept |
 //! |---|---|
@@ -22,11 +22,12 @@
 //! | `binding` | the meaning of a script's keys and arguments |
 //! | `names`, `args` | the names that objects share, and the arguments of a request |
 //! | `script_set` | the lock scripts of one release |
-//! | `invariant`, `violation` | the invariants, each with an id, and how one fails |
-//! | `model`, `operation`, `reply` | what all models have in common |
-//! | `view`, `show` | the keyspace as models read it, and as people do |
+//! | `invariant`, `violation` | the invariants, each with an id, and their violations |
+//! | `model`, `operation`, `reply` | the parts that all models share |
+//! | `view`, `show` | the keyspace as models read it, and as reports show it |
 //!
-//! Built on the models: [`check`] applies them to what real clients do, [`fuzz`] runs random schedules against them, and
+//! Built on the models: [`check`] applies them to the requests of real clients, [`fuzz`] runs random schedules against
+//! them, and
 //! [`jar`] reads the scripts of a Redisson release.
 
 pub mod args;

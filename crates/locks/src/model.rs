@@ -1,4 +1,4 @@
-//! What the models of all lock objects have in common.
+//! The parts that the models of all lock objects share.
 
 pub use super::args::Args;
 pub use super::binding::Parameter;
@@ -13,25 +13,25 @@ use super::view::View;
 /// The number of owners: A, B, C.
 pub const OWNERS: usize = 3;
 
-/// Returns the name of an owner in reports.
+/// Returns the letter that reports use for an owner.
 pub fn owner_name(owner: usize) -> char {
     char::from(b'A' + owner as u8)
 }
 
-/// The names of owners in scripts: client and thread.
+/// The ids of the owners in scripts: client and thread.
 pub const OWNER_IDS: [&str; OWNERS] = [
     "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa:1",
     "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb:1",
     "cccccccc-cccc-4ccc-8ccc-cccccccccccc:1",
 ];
 
-/// The lease that is renewed: Redisson's watchdog asks for it again and again.
+/// The lease that Redisson's watchdog keeps renewing, in ms.
 pub const WATCHDOG_MS: i64 = 30_000;
 
-/// The leases that an acquire may ask for.
+/// The leases, in ms, that an acquire may request.
 pub const LEASES_MS: [i64; 3] = [10_000, 2_000, WATCHDOG_MS];
 
-/// How long the reply to a request is remembered.
+/// How long the reply to a request is remembered, in ms.
 pub const LATCH_TTL_MS: i64 = 20_000;
 
 /// One request.
@@ -42,32 +42,32 @@ pub struct Call {
     pub owner: usize,
     pub lease_ms: i64,
     pub count: i64,
-    /// The node that the request goes to.
+    /// The node that receives the request.
     pub node: usize,
     pub fate: Fate,
-    /// The server's clock, Unix time in ms.
+    /// The server's clock as Unix time in ms.
     pub now_ms: i64,
-    /// How far the owner's clock is ahead.
+    /// How far the owner's clock is ahead, in ms.
     pub skew_ms: i64,
-    /// Tells requests apart.
+    /// A number that distinguishes requests.
     pub request: u64,
 }
 
 impl Call {
-    /// Returns the owner's clock, Unix time in ms.
+    /// Returns the owner's clock as Unix time in ms.
     pub fn clock_ms(&self) -> i64 {
         self.now_ms + self.skew_ms
     }
 }
 
-/// How far a request comes.
+/// How far a request and its reply get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fate {
     #[default]
     Answered,
     /// The node executes it, and the reply is lost.
     ReplyLost,
-    /// It does not reach the node.
+    /// The request does not reach the node.
     Lost,
 }
 
@@ -79,7 +79,7 @@ pub struct Observation<'a> {
     pub view: View<'a>,
 }
 
-/// What a request changed: the states of the object before and after it. Violations go to the verdict.
+/// The change that a request made: the states of the object before and after it. Collects violations in the verdict.
 pub struct Change<'a, 'w, S> {
     pub call: &'a Call,
     pub out: Outcome<'a>,
@@ -89,22 +89,23 @@ pub struct Change<'a, 'w, S> {
 }
 
 impl<S> Change<'_, '_, S> {
+    /// Returns whether the strict rules apply.
     pub fn is_strict(&self) -> bool {
         self.verdict.is_strict()
     }
 
-    /// Notes a violation unless `holds`.
+    /// Records a violation unless `holds`.
     pub fn expect(&mut self, invariant: Invariant, holds: bool, text: impl FnOnce() -> String) {
         self.verdict.expect(invariant, holds, text);
     }
 }
 
-/// Returns whether a reply says that the script failed. A refusal in the form of an error does not.
+/// Returns whether a reply says that the script failed. A refusal in the form of an error is not a failure.
 pub fn is_failure(reply: Reply) -> bool {
     matches!(reply, Reply::Error(error) if !error.starts_with(b"ERR NON_REENTRANT"))
 }
 
-/// Compares what came of a request with what the model knows. A script that fails violates an invariant of its own.
+/// Compares the result of a request with the model's state. A script that fails violates a separate invariant.
 pub fn judge(model: &mut dyn Model, seen: Observation, verdict: &mut Verdict) {
     match seen.out.reply {
         Reply::Error(error) if !model.is_refusal(seen.call, seen.out.reply) => {
@@ -114,20 +115,20 @@ pub fn judge(model: &mut dyn Model, seen: Observation, verdict: &mut Verdict) {
     }
 }
 
-/// Expects that a request that came a second time is answered as the first time and changes nothing.
+/// Expects that a repeated request gets the same reply as the first time and changes nothing.
 pub fn expect_same(verdict: &mut Verdict, first: Reply, second: Reply, is_unchanged: bool) {
     verdict.expect(Invariant::G2, first == second, || format!("first {first}, then {second}"));
     verdict.expect(Invariant::G3, is_unchanged, || "the second execution changed the keyspace".to_owned());
 }
 
-/// What the key of an object holds.
+/// The form of an object's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A hash of owners.
     Owners,
-    /// A hash of owners with a mode.
+    /// A hash of owners with the field `mode`.
     OwnersWithMode,
-    /// A number; a sorted set beside it has the ids of permits.
+    /// A number, accompanied by a sorted set of the permits' ids.
     Permits,
     /// Anything else.
     Any,
@@ -135,15 +136,15 @@ pub enum Form {
 
 /// A lock object: its operations, and the invariants that hold after each of them.
 ///
-/// The runner calls [`before`](Model::before) and [`after`](Model::after) around each request. A model compares the two states that it
-/// sees, and the reply, with what the operation guarantees; and it remembers what clients were granted so far.
+/// The runner calls [`before`](Model::before) and [`after`](Model::after) around each request. A model compares the two
+/// states and the reply with the operation's guarantees, and remembers what clients have been granted so far.
 pub trait Model {
     fn operations(&self) -> &'static [Operation];
 
     /// Returns the names of the object's keys and channels.
     fn names(&self) -> &Names;
 
-    /// Returns what the object's key holds.
+    /// Returns the form of the object's key.
     fn form(&self) -> Form {
         Form::Owners
     }
@@ -153,64 +154,64 @@ pub trait Model {
         1
     }
 
-    /// Returns whether a reply is how the object says no. An error that says so is no failure of the script, and who asks again may get
-    /// another answer.
+    /// Returns whether a reply is the object's way of refusing. An error that refuses is not a failure of the script,
+    /// and a client that asks again may get another answer.
     fn is_refusal(&self, _call: &Call, _reply: Reply) -> bool {
         false
     }
 
-    /// Returns the keys that end with the object.
+    /// Returns the keys that expire together with the object.
     fn expiring(&self) -> Vec<&str> {
         vec![&self.names().lock]
     }
 
-    /// Returns keys that can be lost (by eviction, by hand) without the lock itself being lost.
+    /// Returns keys whose loss (by eviction, by hand) does not lose the lock itself.
     fn companions(&self) -> Vec<Vec<u8>> {
         Vec::new()
     }
 
-    /// Returns the beginnings of the keys that an owner's holds have beside the object's own key.
+    /// Returns the prefixes of the keys that store an owner's holds outside the object's key.
     fn hold_prefixes(&self, _owner: usize) -> Vec<String> {
         Vec::new()
     }
 
-    /// Forgets everything: the keyspace is empty.
+    /// Resets the model to an empty keyspace.
     fn reset(&mut self);
 
-    /// Decides what a call asks for: fills in what the model chooses by `choice`, and replaces the operation by what the client does
-    /// first. Returns false if the client would not send that now; the model is unchanged then.
+    /// Completes a call: fills in what the model selects by `choice`, and replaces the operation by one that the client
+    /// has to do first. Returns false, and leaves the model unchanged, if the client would not send the request now.
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool;
 
-    /// Writes the key or the arguments that a parameter means.
+    /// Writes the key or the arguments for a parameter.
     fn write(&self, parameter: Parameter, call: &Call, out: &mut Args) {
         self.names().write(parameter, call, out);
     }
 
-    /// Reads what a client passed for one of the object's [readable](super::binding::Arguments::readable) parameters; ids of permits are
-    /// translated before. Returns `None` if it makes no sense.
+    /// Reads a client's argument for one of the object's [readable](super::binding::Arguments::readable) parameters.
+    /// Ids of permits are already translated. Returns `None` if the argument is invalid.
     fn read(&mut self, _parameter: Parameter, _word: &[u8], _call: &mut Call) -> Option<()> {
         Some(())
     }
 
-    /// Adds to a report what a call asks for besides lease and count.
+    /// Appends to a report what a call requests besides lease and count.
     fn describe(&self, _call: &Call, _text: &mut String) {}
 
     fn before(&mut self, call: &Call, view: View);
 
     fn after(&mut self, seen: Observation, verdict: &mut Verdict);
 
-    /// A companion key was lost, or a clock is wrong: guarantees that rest on it no longer hold.
+    /// Notes that a companion key was lost or a clock is wrong: guarantees that depend on it no longer hold.
     fn disturbed(&mut self) {}
 
-    /// Adds instants that matter besides the ends of keys, Unix time in ms.
+    /// Adds the times, besides the expiries of keys, at which something may change, as Unix time in ms.
     fn deadlines(&self, _view: View, _into: &mut Vec<i64>) {}
 
-    /// Returns the operations with which somebody comes by once more when all leases have ended.
+    /// Returns the operations to run once more after all leases have ended.
     fn closing(&self) -> &'static [usize] {
         &[]
     }
 
-    /// Returns whether a key may be left once all leases have ended.
+    /// Returns whether a key may still exist after all leases have ended.
     fn may_stay(&self, _key: &[u8]) -> bool {
         false
     }

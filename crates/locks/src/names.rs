@@ -1,32 +1,33 @@
-//! The names of a lock object's keys and channels, as Redisson makes them.
+//! The names of a lock object's keys and channels, in Redisson's format.
 
 use super::args::Args;
 use super::binding::*;
 use super::model::{Call, LATCH_TTL_MS, OWNER_IDS};
 
-/// How a lock that is not re-entrant refuses its owner.
+/// The error with which a lock that is not re-entrant refuses its owner.
 pub const REACQUIRED: &str = "NON_REENTRANT_REACQUIRE";
 
-/// The names that objects have in common. Each object's folder adds its own.
+/// The names that all objects have. Each object's folder adds its own.
 #[derive(Clone, Debug)]
 pub struct Names {
     pub lock: String,
     pub channel: String,
-    /// The beginning of the keys that remember requests.
+    /// The prefix of the keys that remember requests.
     latch: String,
 }
 
 impl Names {
-    /// Names an object whose channel Redisson derives from the object's name.
+    /// Creates the names of an object whose channel name Redisson derives from the object's name.
     pub fn new(lock: &str, channel: &str) -> Names {
         Names::with_channel(lock, format!("{channel}:{{{lock}}}"))
     }
 
+    /// Creates the names of an object with this channel.
     pub fn with_channel(lock: &str, channel: String) -> Names {
         Names { channel, latch: format!("redisson_unlock_latch:{{{lock}}}:"), lock: lock.to_owned() }
     }
 
-    /// Writes a key or an argument that objects have in common, and nothing for a parameter of one object.
+    /// Writes a key or an argument for a shared parameter. Writes nothing for a parameter of a single object.
     pub fn write(&self, parameter: Parameter, call: &Call, out: &mut Args) {
         match parameter {
             LOCK => out.text(&self.lock),

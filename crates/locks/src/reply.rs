@@ -1,8 +1,8 @@
-//! What a client gets to see: replies and messages.
+//! The replies and messages that a client receives.
 
 use std::fmt;
 
-/// What a script answered.
+/// The reply of a script.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply<'a> {
     Nil,
@@ -10,7 +10,7 @@ pub enum Reply<'a> {
     /// A bulk string or a status.
     Text(&'a [u8]),
     Error(&'a [u8]),
-    /// The elements, encoded.
+    /// The elements, still encoded.
     Array(&'a [u8]),
 }
 
@@ -33,13 +33,13 @@ impl Reply<'_> {
                     None => Reply::Nil,
                 }
             }
-            // RESP3's null.
+            // The null of RESP3.
             b'_' => Reply::Nil,
             _ => Reply::Array(tail),
         }
     }
 
-    /// Returns an integer, also one in a text, or the first element of an array.
+    /// Returns an integer, the integer that a text reads as, or that of an array's first element.
     pub fn int(self) -> Option<i64> {
         match self {
             Reply::Int(n) => Some(n),
@@ -52,11 +52,12 @@ impl Reply<'_> {
         }
     }
 
-    /// Returns whether this is an error with these words.
+    /// Returns whether this is an error that contains `words`.
     pub fn is_error_with(self, words: &str) -> bool {
         matches!(self, Reply::Error(text) if memchr::memmem::find(text, words.as_bytes()).is_some())
     }
 
+    /// Returns whether this is an error.
     pub fn is_error(self) -> bool {
         matches!(self, Reply::Error(_))
     }
@@ -96,16 +97,17 @@ pub struct Message {
 }
 
 impl Message {
+    /// Returns the number in the message.
     pub fn number(&self) -> Option<i64> {
         redlatch_core::num::parse_i64(&self.payload)
     }
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, Copy)]
 pub struct Outcome<'a> {
     pub reply: Reply<'a>,
     pub messages: &'a [Message],
-    /// The client sent the same request before: it asks again, and believes that it asks once.
+    /// Whether the client repeated an earlier request, which it regards as the same request.
     pub again: bool,
 }

@@ -1,8 +1,8 @@
-//! What a lock script does, recognised by its text alone.
+//! The role of a lock script, recognised by its text alone.
 //!
-//! The commands that a script calls, in their order, identify it; a few words of its text tell scripts with the same commands apart.
-//! White space does not count. The shapes of all [objects](super::catalogue) together cover Redisson 2.2 to 4.7. A changed script that
-//! calls other commands is not recognised; one that only words things differently around the same calls is.
+//! The sequence of commands that a script calls identifies it; parts of its text distinguish scripts with the same
+//! commands. White space does not matter. The shapes of all [objects](super::catalogue) together cover Redisson 2.2 to
+//! 4.7. A changed script is still recognised if it calls the same commands, and not recognised if it calls others.
 //!
 //! ```
 //! use redlatch_locks::{rlock, role::recognise};
@@ -17,12 +17,12 @@
 use super::catalogue::{OBJECTS, home};
 use super::text::{self, Commands};
 
-/// What a script does to which object. Each object's folder declares its own roles.
+/// What a script does, and to which object. Each object's folder declares its roles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Role(&'static str);
 
 impl Role {
-    /// Names a role: `object.operation`.
+    /// Creates a role named `object.operation`.
     pub(super) const fn new(name: &'static str) -> Role {
         Role(name)
     }
@@ -42,7 +42,7 @@ impl Role {
         self.0.rsplit_once('.').map_or(self.0, |(object, _)| object)
     }
 
-    /// Returns what the script is in a class: some objects share the text of a script.
+    /// Returns the role that the script has in a class: some objects share the text of a script.
     pub fn of_class(self, class: &str) -> Role {
         let shared = OBJECTS.iter().flat_map(|object| object.shared);
         shared
@@ -51,19 +51,21 @@ impl Role {
             .map_or(self, |shared| shared.role)
     }
 
-    /// Iterates over what a script with this text can be: this role first, then those that other objects give to the same text.
+    /// Iterates over the roles that a script with this text can have: first this role, then those of other objects that
+    /// use the same text.
     pub fn readings(self) -> impl Iterator<Item = Role> {
         let shared = OBJECTS.iter().flat_map(|object| object.shared);
         std::iter::once(self).chain(shared.filter(move |shared| shared.of == self).map(|shared| shared.role))
     }
 }
 
-/// The commands that a role's scripts call, and words of their text.
+/// The commands that the scripts of a role call, and parts of their text.
 pub struct Shape {
     role: Role,
-    /// In their order. `x?` may be missing, `x|y` is either; `publish` also matches a command that comes from `ARGV`.
+    /// The commands in order. `x?` is optional, `x|y` matches either; `publish` also matches a command that is taken
+    /// from `ARGV`.
     commands: &'static str,
-    /// Joined by ` & `; without spaces.
+    /// Parts of the text, joined by ` & `, without spaces.
     words: &'static str,
 }
 
@@ -83,11 +85,11 @@ impl Shape {
     }
 }
 
-/// A script of one object whose text another object's script has too.
+/// A script whose text another object's script has too.
 pub struct Shared {
-    /// The role that the text is recognised as.
+    /// The role as which the text is recognised.
     pub of: Role,
-    /// The class from which it has the other role.
+    /// The class in which the script has the other role.
     pub class: &'static str,
     pub role: Role,
 }
@@ -96,22 +98,22 @@ pub struct Shared {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recognised {
     pub role: Role,
-    /// The index in `ARGV` of the caller, `uuid:thread`; of the first one, if the script takes several.
+    /// The index in `ARGV` of the caller's id, `uuid:thread`. If the script takes several, the index of the first.
     pub owner: Option<usize>,
-    /// The index in `ARGV` of the client's clock, Unix time in ms.
+    /// The index in `ARGV` of the client's clock as Unix time in ms.
     pub time: Option<usize>,
-    /// The index in `KEYS` of the object itself; of the first one, if the script takes several.
+    /// The index in `KEYS` of the object. If the script takes several, the index of the first.
     pub lock: Option<usize>,
 }
 
-/// Returns the role of a script, or `None` if it is not a known lock script. The first shape that fits decides.
+/// Returns the role of a script, or `None` if it is not a known lock script. The first shape that matches decides.
 pub fn role(script: &[u8]) -> Option<Role> {
     let commands = text::commands(script)?;
     let mut shapes = OBJECTS.iter().flat_map(|object| object.shapes);
     shapes.find(|shape| shape.fits(script, &commands)).map(|shape| shape.role)
 }
 
-/// Returns the role of a script and which of its arguments are what.
+/// Returns the role of a script and the positions of its arguments, or `None` if it is not a known lock script.
 pub fn recognise(script: &[u8]) -> Option<Recognised> {
     let role = role(script)?;
     let lock = home(role).is_none_or(|object| object.arguments.has_lock(role)).then_some(1);
@@ -128,7 +130,8 @@ pub(super) fn clock_index(script: &[u8]) -> Option<usize> {
     CLOCK.iter().find_map(|words| text::digit_after(script, words))
 }
 
-/// Words before the index of the owner: as a field, as a member, by the name of a variable; and what to add to that index.
+/// Text before the index of the owner (as a field, as a member, by the name of a variable), and the number to add to
+/// that index.
 const OWNER: &[(&str, usize)] = &[
     ("'hincrby',KEYS[1],ARGV[", 0),
     ("'hexists',KEYS[1],ARGV[", 0),
@@ -142,7 +145,7 @@ const OWNER: &[(&str, usize)] = &[
     ("o['o']==ARGV[", 0),
 ];
 
-/// Words before the index of the client's clock, which deadlines are compared with.
+/// Text before the index of the client's clock, which scripts compare with deadlines.
 const CLOCK: &[&str] = &[
     "timeout<=tonumber(ARGV[",
     "tonumber(timeout)<=tonumber(ARGV[",

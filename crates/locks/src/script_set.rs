@@ -1,8 +1,9 @@
-//! The lock scripts of one release, by what they do.
+//! The lock scripts of one release, by role.
 
 use super::binding::Binding;
 use super::catalogue::OBJECTS;
 use super::model::{Model, Sends};
+#[cfg(feature = "own")]
 use super::own::description::{self, DescriptionError};
 use super::role::{Role, role};
 use crate::jar::JarScript;
@@ -15,7 +16,7 @@ pub struct LockScript {
     pub name: String,
     pub text: String,
     pub binding: Binding,
-    /// The fields and methods that the method around it uses.
+    /// The fields and methods that the surrounding method uses.
     pub uses: Vec<String>,
 }
 
@@ -23,16 +24,16 @@ pub struct LockScript {
 #[derive(Clone, Debug, Default)]
 pub struct ScriptSet {
     scripts: Vec<LockScript>,
-    /// Lock scripts that cannot be called, and why.
+    /// The lock scripts that cannot be called, with the reasons.
     not_callable: Vec<String>,
 }
 
 impl ScriptSet {
-    /// Picks the lock scripts out of a jar's. Where several have one role the first counts, which is the one that clients
-    /// send.
+    /// Selects the lock scripts from those of a jar. If several have the same role, takes the first, which is the one
+    /// that clients send.
     pub fn new(scripts: &[JarScript]) -> ScriptSet {
         let mut set = ScriptSet::default();
-        // A bounded queue has a semaphore inside, with scripts of its own.
+        // A bounded queue contains a semaphore that has its own scripts.
         for script in scripts.iter().filter(|script| script.class != "RedissonBoundedBlockingQueue") {
             let Some(role) = role(script.text.as_bytes()).map(|role| role.of_class(&script.class)) else {
                 continue;
@@ -63,11 +64,12 @@ impl ScriptSet {
     ///
     /// # Errors
     /// Fails if the description is not well-formed.
+    #[cfg(feature = "own")]
     pub fn of_own(description: &str) -> Result<ScriptSet, DescriptionError> {
         Ok(ScriptSet { scripts: description::scripts(description)?, not_callable: Vec::new() })
     }
 
-    /// Adds a script, in the place of another one with the same role.
+    /// Adds a script, and replaces any other script with the same role.
     pub fn put(&mut self, script: LockScript) {
         match self.scripts.iter_mut().find(|known| known.role == script.role) {
             Some(known) => *known = script,
@@ -75,18 +77,20 @@ impl ScriptSet {
         }
     }
 
+    /// Returns all scripts.
     pub fn scripts(&self) -> &[LockScript] {
         &self.scripts
     }
 
+    /// Returns the script with a role.
     pub fn script(&self, role: Role) -> Option<&LockScript> {
         self.scripts.iter().find(|script| script.role == role)
     }
 
-    /// Returns the models of the release: one for each object that its scripts make up.
+    /// Returns the models of the release: one for each object whose scripts it has.
     pub fn models(&self) -> Vec<(&'static str, Box<dyn Model>)> {
         let models = OBJECTS.iter().map(|object| (object.name, (object.model)(self)));
-        // Objects share scripts; their defining operations have scripts of their own.
+        // Objects share scripts, but each has its own script for its defining operation.
         let is_there = |model: &dyn Model| {
             let mut defining = model.operations().iter().filter(|operation| operation.is_defining);
             defining.any(|operation| self.find(operation.sends).is_some())
@@ -94,7 +98,7 @@ impl ScriptSet {
         models.filter(|(_, model)| is_there(&**model)).collect()
     }
 
-    /// Lists the lock scripts that no model calls, and why.
+    /// Returns the lock scripts that no model calls, with the reasons.
     pub fn left_out(&self) -> Vec<String> {
         let models = self.models();
         let operations = models.iter().flat_map(|(_, model)| model.operations());

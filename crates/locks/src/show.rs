@@ -1,9 +1,9 @@
-//! Keys of locks in a form that people read.
+//! Shows the keys of locks in readable form.
 
 use super::model::{OWNER_IDS, owner_name};
 use redlatch_core::store::Value;
 
-/// Replaces the names of owners by their letters.
+/// Replaces the ids of owners by their letters.
 pub fn shorten(text: &[u8]) -> String {
     let mut text = String::from_utf8_lossy(text).into_owned();
     for (owner, id) in OWNER_IDS.iter().enumerate() {
@@ -12,7 +12,7 @@ pub fn shorten(text: &[u8]) -> String {
     text
 }
 
-/// Shows a value in one line.
+/// Returns a value in readable form, on one line.
 pub fn show_value(value: &Value) -> String {
     let number = |score: f64| if score.fract() == 0.0 { format!("{score:.0}") } else { score.to_string() };
     match value {

@@ -1,4 +1,4 @@
-//! Drives a model without a server: a test says what a script did to the keys, and the model judges it.
+//! Tests a model without a server: a test states what a script did to the keys, and the model judges it.
 
 use super::invariant::Invariant;
 use super::model::*;
@@ -73,7 +73,8 @@ impl Keys {
         self.set(key, Value::Hash(hash), Some(ttl_ms));
     }
 
-    /// Lets an owner do what a model calls `operation`, and returns the invariant that it violates. `run` is what the script does.
+    /// Judges one operation: `run` does to the keys what the script would do. Returns the invariant that the operation
+    /// violates, if any.
     pub fn judge(
         &mut self,
         model: &mut dyn Model,

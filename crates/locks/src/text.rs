@@ -1,11 +1,11 @@
-//! The text of a script: the commands that it calls, and words in it.
+//! The text of a script: the commands that it calls, and other parts.
 
 use smallvec::SmallVec;
 
-/// Commands in the order of a script's text.
+/// The commands in the order in which the script's text has them.
 pub type Commands<'a> = SmallVec<[&'a [u8]; 32]>;
 
-/// Returns the commands that a script names, or `None` if there are more than any known script has.
+/// Returns the commands in a script's text, or `None` if there are more than any known script has.
 pub fn commands(script: &[u8]) -> Option<Commands<'_>> {
     let mut commands = Commands::new();
     let mut rest = script;
@@ -24,7 +24,7 @@ pub fn commands(script: &[u8]) -> Option<Commands<'_>> {
     Some(commands)
 }
 
-/// Returns whether commands have a shape, such as `get? hexists del|unlink`.
+/// Returns whether commands match a shape such as `get? hexists del|unlink`.
 pub fn matches(shape: &str, commands: &[&[u8]]) -> bool {
     let (step, rest) = shape.split_once(' ').unwrap_or((shape, ""));
     if step.is_empty() {
@@ -37,24 +37,24 @@ pub fn matches(shape: &str, commands: &[&[u8]]) -> bool {
     takes && matches(rest, &commands[1..]) || optional && matches(rest, commands)
 }
 
-/// Returns whether a text contains words; white space does not count.
+/// Returns whether a text contains `words`, ignoring white space.
 pub fn contains(text: &[u8], words: &[u8]) -> bool {
     end_of(text, words).is_some()
 }
 
-/// Returns the digit that follows words in a text.
+/// Returns the digit that follows `words` in a text.
 pub fn digit_after(text: &[u8], words: &str) -> Option<usize> {
     let digit = text[end_of(text, words.as_bytes())?..].trim_ascii_start().first()?;
     char::from(*digit).to_digit(10).map(|digit| digit as usize)
 }
 
-/// Returns the highest index that a script uses after words such as `KEYS[`; 0 if there is none.
+/// Returns the highest index that a script uses after a text such as `KEYS[`, or 0 if there is none.
 pub fn highest_index(script: &[u8], words: &[u8]) -> usize {
     let digits = memchr::memmem::find_iter(script, words).filter_map(|at| script.get(at + words.len()));
     digits.filter_map(|digit| char::from(*digit).to_digit(10)).max().unwrap_or(0) as usize
 }
 
-/// Returns where in a text the words end; white space does not count.
+/// Returns the position after `words` in a text, ignoring white space.
 fn end_of(text: &[u8], words: &[u8]) -> Option<usize> {
     let Some((first, words)) = words.split_first() else { return Some(0) };
     memchr::memchr_iter(*first, text).find_map(|start| {

@@ -1,4 +1,4 @@
-//! Violations of invariants, and which of them are looked for.
+//! Violations of invariants, and the selection of those to look for.
 
 use super::invariant::{Invariant, Rules};
 
@@ -6,12 +6,12 @@ use super::invariant::{Invariant, Rules};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
     pub invariant: Invariant,
-    /// The operation at which it showed.
+    /// The operation that violated it.
     pub operation: &'static str,
     pub text: String,
 }
 
-/// The verdict on one request: the first violation that is looked for.
+/// The verdict on one request: the first selected violation.
 pub struct Verdict<'a> {
     pub rules: Rules,
     pub operation: &'static str,
@@ -19,27 +19,29 @@ pub struct Verdict<'a> {
     pub found: Option<Violation>,
 }
 
-/// Which violations are looked for: an invariant, at one operation or anywhere.
+/// Selects violations: of an invariant, at one operation or at any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// What is looked for; empty: everything.
+    /// The violations to look for; empty means all.
     pub only: Vec<(Invariant, Option<String>)>,
-    /// What is known already and no longer looked for.
+    /// Known violations, which are ignored.
     pub except: Vec<(Invariant, &'static str)>,
-    /// Look for nothing.
+    /// Whether to look for nothing.
     none: bool,
 }
 
 impl Wanted {
+    /// Selects no violations.
     pub fn nothing() -> Wanted {
         Wanted { none: true, ..Wanted::default() }
     }
 
-    /// Looks for these only; for everything, if the list is empty.
+    /// Selects these violations, or all if the list is empty.
     pub fn these(only: Vec<(Invariant, Option<String>)>) -> Wanted {
         Wanted { only, ..Wanted::default() }
     }
 
+    /// Selects the violations of one invariant at one operation.
     pub fn one(invariant: Invariant, operation: &str) -> Wanted {
         Wanted::these(vec![(invariant, Some(operation.to_owned()))])
     }
@@ -53,6 +55,7 @@ impl Wanted {
         Some((Invariant::find(id)?, operation))
     }
 
+    /// Returns whether a violation is selected.
     pub fn contains(&self, invariant: Invariant, operation: &str) -> bool {
         let wanted = self.only.is_empty()
             || self.only.iter().any(|(wanted, at)| {
@@ -63,15 +66,17 @@ impl Wanted {
 }
 
 impl<'a> Verdict<'a> {
+    /// Creates a verdict without a violation.
     pub fn new(rules: Rules, wanted: &'a Wanted) -> Verdict<'a> {
         Verdict { rules, operation: "", wanted, found: None }
     }
 
+    /// Returns whether the strict rules apply.
     pub fn is_strict(&self) -> bool {
         self.rules == Rules::Strict
     }
 
-    /// Notes a violation unless `holds`.
+    /// Records a violation unless `holds`.
     pub fn expect(&mut self, invariant: Invariant, holds: bool, text: impl FnOnce() -> String) {
         if !holds && self.found.is_none() && self.wanted.contains(invariant, self.operation) {
             self.found = Some(Violation { invariant, operation: self.operation, text: text() });

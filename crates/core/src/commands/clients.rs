@@ -1,4 +1,4 @@
-//! CLIENT: what the server knows of its clients, and how it treats them.
+//! CLIENT: what the server knows about its clients, and how it treats them.
 
 use super::command::*;
 use super::connection::check_name;
@@ -238,7 +238,7 @@ fn client_list(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Classes of clients, as CLIENT LIST and CLIENT KILL name them.
+/// The classes of clients in CLIENT LIST and CLIENT KILL.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ClientType {
     Normal,
@@ -267,7 +267,7 @@ fn type_of(session: &Session) -> ClientType {
 }
 
 impl Node {
-    /// One client as a line of CLIENT LIST. Buffer sizes are those of an idle connection.
+    /// Returns the line of CLIENT LIST for one client. The buffer sizes are those of an idle connection.
     fn describe(&self, session: &Session) -> String {
         let now_us = self.store.now.mono_us;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -404,7 +404,7 @@ fn client_unblock(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Which clients CLIENT KILL ends.
+/// Selects the clients that CLIENT KILL disconnects.
 #[derive(Default)]
 struct KillFilter<'a> {
     addr: Option<&'a [u8]>,

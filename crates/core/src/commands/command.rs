@@ -1,5 +1,5 @@
-//! The command row: one declaration per command and subcommand, from which everything else derives: dispatch, arity
-//! errors, `COMMAND`, ACL categories, the rules of scripts and transactions, and which arguments are keys.
+//! The row of a command. Each command and subcommand is declared once; dispatch, arity errors, `COMMAND`, ACL
+//! categories, the rules for scripts and transactions, and the positions of keys all follow from that row.
 
 use crate::commands::ctx::Ctx;
 use crate::error::{self, Outcome};
@@ -7,17 +7,17 @@ use crate::version::{Version, release_number};
 
 /// One command or subcommand.
 pub struct Command {
-    /// Lower case. A subcommand has its full name: `config|get`.
+    /// The name in lower case. A subcommand has its full name: `config|get`.
     pub name: &'static str,
-    /// The number of words including the name; negative: at least that many.
+    /// The number of arguments including the name; a negative number means at least that many.
     pub arity: i32,
-    /// The same before 7.2, if it was another then.
+    /// The arity before 7.2, if it was different.
     pub old_arity: Option<i32>,
-    /// The release that introduced it: a server that emulates an earlier one does not know it.
+    /// The release that introduced the command. A server that emulates an earlier release does not have it.
     pub since: &'static str,
     pub group: Group,
     pub flags: Flags,
-    /// ACL categories beyond those that follow from the flags; by default the group's own.
+    /// The ACL categories in addition to those that follow from the flags. The default is the group's category.
     pub acl: &'static [&'static str],
     pub keys: &'static [KeySpec],
     /// Hints for proxies and clients, as `COMMAND INFO` lists them.
@@ -29,7 +29,7 @@ pub struct Command {
 }
 
 impl Command {
-    /// What the rows of a group have in common.
+    /// Returns the defaults for the rows of a group.
     pub const fn of(group: Group) -> Command {
         Command {
             name: "",
@@ -48,17 +48,17 @@ impl Command {
         }
     }
 
-    /// Whether a server that emulates `version` has this command.
+    /// Returns whether a server that emulates `version` has this command.
     pub fn exists_in(&self, version: Version) -> bool {
         release_number(self.since) <= version.number()
     }
 
-    /// Whether it is older than all releases of a line.
+    /// Returns whether the command is older than all releases of a line.
     pub fn is_older_than(&self, version: Version) -> bool {
         release_number(self.since) < version.first_number()
     }
 
-    /// The arity in a release.
+    /// Returns the arity in a release.
     pub fn arity_in(&self, version: Version) -> i32 {
         self.old_arity.filter(|_| version < Version::V7_2).unwrap_or(self.arity)
     }
@@ -72,7 +72,7 @@ impl Command {
         self.flags & flags != 0
     }
 
-    /// The row of a subcommand, by its own name in any case.
+    /// Returns the row of a subcommand, given its own name in any case.
     pub fn subcommand(&self, word: &[u8], version: Version) -> Option<&'static Command> {
         let own = self.name.len() + 1;
         self.subcommands
@@ -81,12 +81,13 @@ impl Command {
     }
 }
 
-/// What a command that has subcommands only does by itself: the dispatcher finds no row for the second word.
+/// Replies with an error. This is the handler of commands that consist of subcommands: the dispatcher found no row for
+/// the second argument.
 fn unknown_subcommand(ctx: &mut Ctx) -> Outcome {
     Err(error::unknown_subcommand(ctx.argv))
 }
 
-/// The family a command is documented under.
+/// The group under which a command is documented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     Bitmap,
@@ -120,7 +121,7 @@ impl Group {
         }
     }
 
-    /// The name in `COMMAND DOCS`.
+    /// Returns the group's name in `COMMAND DOCS`.
     pub fn name(self) -> &'static str {
         match self {
             Group::Bitmap => "bitmap",
@@ -139,10 +140,10 @@ impl Group {
     }
 }
 
-/// What a command does and where it may run: a set of bits; the names are Redis's.
+/// A set of bits with Redis's names: what a command does, and where it may run.
 pub type Flags = u32;
 
-/// The names of the flags that are set, in the order `COMMAND INFO` gives them.
+/// Returns the names of the flags that are set, in the order of `COMMAND INFO`.
 pub fn flag_names(flags: Flags) -> impl Iterator<Item = &'static str> {
     FLAG_NAMES.iter().enumerate().filter(move |(bit, _)| flags & 1 << bit != 0).map(|(_, name)| *name)
 }
@@ -191,36 +192,37 @@ const FLAG_NAMES: &[&str] = &[
     "movablekeys",
 ];
 
-/// Where a command has keys and what it does with them.
+/// The positions of a command's keys, and what the command does with them.
 #[derive(Clone, Copy, Debug)]
 pub struct KeySpec {
-    /// Redis's words: access (`RO`, `RW`, `OW`, `RM`) and use (`access`, `update`, `insert`, `delete`, …).
+    /// Redis's terms for the access (`RO`, `RW`, `OW`, `RM`) and the use (`access`, `update`, `insert`, `delete`, …).
     pub flags: &'static [&'static str],
     pub notes: &'static str,
     pub begin: Begin,
     pub find: Find,
 }
 
-/// Where the search for keys begins.
+/// The position at which the search for keys begins.
 #[derive(Clone, Copy, Debug)]
 pub enum Begin {
-    /// At this word.
+    /// At the argument with this index.
     Index(i32),
-    /// Behind this keyword, looked for from a word on (backwards from the end if negative).
+    /// After this keyword. The search for it begins at the given index (backwards from the end if negative).
     Keyword(&'static str, i32),
     Unknown,
 }
 
-/// Which words behind the beginning are keys.
+/// Which arguments after the beginning are keys.
 #[derive(Clone, Copy, Debug)]
 pub enum Find {
-    /// Up to `last` (relative to the beginning, or from the end if negative), every `step`-th; `limit` divides the rest.
+    /// Every `step`-th argument up to `last` (relative to the beginning, or to the end if negative); `limit` divides
+    /// the number of the remaining arguments.
     Range {
         last: i32,
         step: i32,
         limit: i32,
     },
-    /// A count stands at `count`, the keys from `first` on, every `step`-th.
+    /// The argument at `count` is the number of keys; they begin at `first`, every `step`-th argument.
     Count {
         count: i32,
         first: i32,
@@ -229,17 +231,18 @@ pub enum Find {
     Unknown,
 }
 
-/// One key at word `index`.
+/// Returns the specification of one key at argument `index`.
 pub const fn key(flags: &'static [&'static str], index: i32) -> KeySpec {
     keys(flags, index, 0, 1)
 }
 
-/// Keys from word `index` to `last` (relative to it, or from the end if negative), every `step`-th.
+/// Returns the specification of keys from argument `index` to `last` (relative to it, or to the end if negative), every
+/// `step`-th.
 pub const fn keys(flags: &'static [&'static str], index: i32, last: i32, step: i32) -> KeySpec {
     KeySpec { flags, notes: "", begin: Begin::Index(index), find: Find::Range { last, step, limit: 0 } }
 }
 
-/// Keys whose number stands at word `index`.
+/// Returns the specification of keys whose number is argument `index`.
 pub const fn counted_keys(flags: &'static [&'static str], index: i32) -> KeySpec {
     KeySpec {
         flags,
@@ -249,7 +252,7 @@ pub const fn counted_keys(flags: &'static [&'static str], index: i32) -> KeySpec
     }
 }
 
-/// The keys among the words of a call, as indexes; `None` where the row cannot tell.
+/// Returns the positions of the keys among the arguments of a call, or `None` if the row does not determine them.
 pub fn key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Option<Vec<usize>> {
     let mut positions = Vec::new();
     for spec in specs {

@@ -1,4 +1,4 @@
-//! CONFIG.
+//! CONFIG: reads and changes the configuration.
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -71,7 +71,7 @@ pub const COMMANDS: &[Command] = &[Command {
 fn config_get(ctx: &mut Ctx) -> Outcome {
     let mut found: Vec<(String, String)> = Vec::new();
     for pattern in &ctx.argv[2..] {
-        // A name that is no pattern comes back as it was written.
+        // A name without pattern characters is returned as the client wrote it.
         let exact = !pattern.iter().any(|byte| b"[*?".contains(byte));
         for (name, value) in ctx.node.config.matching(pattern) {
             let name = if exact { String::from_utf8_lossy(pattern).into_owned() } else { name.to_owned() };

@@ -1,4 +1,4 @@
-//! The connection itself: AUTH, HELLO, PING, SELECT, RESET and their like. CLIENT has a file of its own.
+//! The connection: AUTH, HELLO, PING, SELECT, RESET and similar commands. CLIENT has its own file.
 
 use super::command::*;
 use super::ctx::{Ctx, Origin};
@@ -108,8 +108,8 @@ fn auth(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// The one user is `default`; without a password it accepts any. False: refused without a word, as Redis does since 7.2
-/// where part of a reply has been written, that of EXEC.
+/// Authenticates a client as `default`, the only user. Without a password, accepts any. Returns false if the refusal
+/// gets no reply: since 7.2, Redis is silent when part of a reply, that of EXEC, is already written.
 fn authenticate(ctx: &mut Ctx, user: &[u8], password: &[u8]) -> Result<bool, Error> {
     let expected = &ctx.node.config.requirepass;
     if user != b"default" || !(expected.is_empty() || expected == password) {
@@ -131,7 +131,7 @@ fn hello(ctx: &mut Ctx) -> Outcome {
             Some(_) => return Err(Error::new("NOPROTO unsupported protocol version")),
         });
     }
-    // Before 7.2 each option took effect before the next one was read.
+    // Before 7.2, each option took effect before the next one was read.
     let at_once = ctx.version() < Version::V7_2;
     let mut credentials = None;
     let mut name = None;
@@ -197,7 +197,8 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// A name for CLIENT LIST has neither blanks nor control characters. Since 7.2 nothing behind a NUL is looked at.
+/// Checks a client's name: it may contain neither blanks nor control characters. Since 7.2, Redis ignores everything
+/// after a NUL.
 pub(super) fn check_name(name: &[u8], version: Version) -> Outcome {
     let looked_at = if version >= Version::V7_2 { error::c_text(name) } else { name };
     if looked_at.iter().all(|byte| (b'!'..=b'~').contains(byte)) {
@@ -212,7 +213,7 @@ fn ping(ctx: &mut Ctx) -> Outcome {
         return Err(error::wrong_arity("ping"));
     }
     let text = ctx.argv.get(1).copied();
-    // A script has subscribed to nothing, whoever called it.
+    // A script has no subscriptions, whatever its caller has.
     let in_subscribed_mode = ctx.reply.protocol == Protocol::Resp2
         && ctx.origin != Origin::Script
         && ctx.session().is_subscriber();
@@ -254,7 +255,7 @@ fn reset(ctx: &mut Ctx) -> Outcome {
 }
 
 impl Node {
-    /// Puts a session back to how it was when it connected.
+    /// Resets a session to the state in which it connected.
     fn reset_session(&mut self, id: SessionId) {
         self.drop_subscriptions(id);
         self.unwatch(id);

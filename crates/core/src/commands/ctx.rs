@@ -8,7 +8,7 @@ use crate::node::blocking::timeout_reply;
 use crate::node::notify::Class;
 use crate::node::session::{Session, SessionId, TimeoutReply, Wait};
 use crate::num;
-use crate::store::{Entry, Kind, Now, Value};
+use crate::store::{Entry, Now, Value, ValueType};
 use crate::version::Version;
 use crate::wire::Reply;
 
@@ -173,12 +173,12 @@ impl<'a> Ctx<'a> {
     }
 
     /// The value of a key, for a command that reads; an error if it is of another type.
-    pub fn read<T: Kind>(&mut self, key: &[u8]) -> Result<Option<&T>, Error> {
+    pub fn read<T: ValueType>(&mut self, key: &[u8]) -> Result<Option<&T>, Error> {
         Ok(self.read_and_reply(key)?.0)
     }
 
     /// [`read`](Self::read) together with the reply that is to be written from it.
-    pub fn read_and_reply<T: Kind>(&mut self, key: &[u8]) -> Result<(Option<&T>, &mut Reply), Error> {
+    pub fn read_and_reply<T: ValueType>(&mut self, key: &[u8]) -> Result<(Option<&T>, &mut Reply), Error> {
         let value = match self.find(key) {
             Some(slot) => {
                 let entry = self.node.store.dbs[self.db].entry(slot);
@@ -196,7 +196,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// The value of a key, to be changed. The caller says what it did by [`touched`](Self::touched).
-    pub fn edit<T: Kind>(&mut self, key: &[u8]) -> Result<Option<&mut T>, Error> {
+    pub fn edit<T: ValueType>(&mut self, key: &[u8]) -> Result<Option<&mut T>, Error> {
         self.note_edit(key);
         match self.find_for_write(key) {
             Some(slot) => self.value_mut_at(slot).map(Some),
@@ -205,7 +205,7 @@ impl<'a> Ctx<'a> {
     }
 
     /// The value of a key, to be changed; a new empty one if the key does not exist.
-    pub fn edit_or_create<T: Kind>(&mut self, key: &[u8]) -> Result<&mut T, Error> {
+    pub fn edit_or_create<T: ValueType>(&mut self, key: &[u8]) -> Result<&mut T, Error> {
         self.note_edit(key);
         let slot = match self.find_for_write(key) {
             Some(slot) => slot,
@@ -217,7 +217,7 @@ impl<'a> Ctx<'a> {
         self.value_mut_at(slot)
     }
 
-    fn value_mut_at<T: Kind>(&mut self, slot: u32) -> Result<&mut T, Error> {
+    fn value_mut_at<T: ValueType>(&mut self, slot: u32) -> Result<&mut T, Error> {
         let entry = self.node.store.dbs[self.db].entry_mut(slot).ok_or(error::NO_SUCH_KEY)?;
         T::of_mut(&mut entry.value).ok_or(error::WRONG_TYPE)
     }

@@ -1,10 +1,10 @@
-//! HELP of the commands that have subcommands, made from their rows.
+//! The HELP subcommands, generated from the rows of commands.
 
 use super::ctx::Ctx;
 use super::table;
 use crate::error::{self, Outcome};
 
-/// Lists the subcommands of the call's own command with what they do.
+/// Replies with the subcommands of the command that was called, and their summaries.
 pub fn reply(ctx: &mut Ctx) -> Outcome {
     let version = ctx.version();
     let Some(container) = table::find_by_name(ctx.argv[0], version) else {

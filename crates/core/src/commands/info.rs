@@ -1,13 +1,13 @@
-//! INFO: the report on the server, section by section.
+//! INFO, the server's report, section by section.
 
 use super::ctx::Ctx;
 use crate::error::Outcome;
 use crate::node::Node;
 use crate::node::replication::{Replication, Role};
-use crate::node::session::{Kind, Wait};
+use crate::node::session::{SubscriptionKind, Wait};
 use crate::version::Version;
 
-/// A section's name, whether it is shown without being asked for, and its lines.
+/// A section's name, whether it belongs to the default sections, and its lines.
 type Section = (&'static str, bool, fn(&Node) -> String);
 
 const SECTIONS: [Section; 12] = [
@@ -151,9 +151,9 @@ fn stats(node: &Node) -> String {
         stats.expired_keys,
         stats.keyspace_hits,
         stats.keyspace_misses,
-        node.pubsub.len(Kind::Channel),
-        node.pubsub.len(Kind::Pattern),
-        node.pubsub.len(Kind::Shard),
+        node.pubsub.len(SubscriptionKind::Channel),
+        node.pubsub.len(SubscriptionKind::Pattern),
+        node.pubsub.len(SubscriptionKind::Shard),
         stats.error_replies,
         stats.output_limit_disconnections,
     )
@@ -191,7 +191,7 @@ fn replication(node: &Node) -> String {
     text
 }
 
-/// A node has no clock of its own to measure its work by.
+/// Reports no processor time: a node has no clock to measure it with.
 fn cpu(_: &Node) -> String {
     "used_cpu_sys:0.000000\r\nused_cpu_user:0.000000\r\nused_cpu_sys_children:0.000000\r\nused_cpu_user_children:0.000000\r\n"
         .to_owned()
@@ -223,7 +223,7 @@ fn keyspace(node: &Node) -> String {
 }
 
 impl Node {
-    /// A rough estimate of the memory in use, in bytes, that costs nothing to make.
+    /// Returns a rough estimate of the memory in use, in bytes. It is cheap to compute.
     pub fn dataset_bytes(&self) -> usize {
         const BASE: usize = 1 << 20;
         const PER_KEY: usize = 200;

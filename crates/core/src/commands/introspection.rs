@@ -1,4 +1,4 @@
-//! COMMAND: the table of commands, told to clients.
+//! COMMAND: describes the table of commands to clients.
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -179,7 +179,7 @@ fn command_docs(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// `name` or `container|name`.
+/// Finds a row by `name` or `container|name`.
 fn by_full_name(name: &[u8], version: Version) -> Option<&'static Command> {
     match name.iter().position(|&byte| byte == b'|') {
         Some(bar) => table::find_by_name(&name[..bar], version)?.subcommand(&name[bar + 1..], version),
@@ -187,12 +187,12 @@ fn by_full_name(name: &[u8], version: Version) -> Option<&'static Command> {
     }
 }
 
-/// The ten fields of COMMAND INFO.
+/// Writes the ten fields of COMMAND INFO.
 fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.array(10);
     reply.bulk(row.name.as_bytes());
     reply.int(row.arity_in(version) as i64);
-    // Redis keeps this one to itself.
+    // Redis does not report this flag.
     statuses(reply, flag_names(row.flags & !MAY_REPLICATE));
     let (first, last, step) = legacy_range(row);
     reply.int(first);
@@ -222,7 +222,7 @@ fn statuses<T: AsRef<str>>(reply: &mut Reply, names: impl Iterator<Item = T>) {
     reply.end_set(at, count);
 }
 
-/// All ACL categories of a command: its own and those that its flags imply.
+/// Returns all ACL categories of a command: those of its row and those that its flags imply.
 fn categories(row: &Command) -> Vec<&'static str> {
     let implied = [
         (row.has(WRITE), "write"),
@@ -264,7 +264,8 @@ const ACL_ORDER: [&str; 21] = [
     "scripting",
 ];
 
-/// First key, last key and step, as clients before key specs know them: of one range, or of ranges without a gap.
+/// Returns the first key, the last key and the step, the description for clients that do not know key specs. It covers
+/// one range, or adjacent ranges.
 fn legacy_range(row: &Command) -> (i64, i64, i64) {
     let mut joined: Option<(i64, i64, i64)> = None;
     for spec in row.keys {
@@ -347,7 +348,7 @@ fn describe_search(reply: &mut Reply, kind: &str, fields: &[(&str, SpecValue)]) 
     }
 }
 
-/// Name and documentation of a command.
+/// Writes the name and the documentation of a command.
 fn document(reply: &mut Reply, row: &Command, version: Version) {
     let subcommands: Vec<&Command> = row.subcommands.iter().filter(|sub| sub.exists_in(version)).collect();
     reply.bulk(row.name.as_bytes());
@@ -386,7 +387,7 @@ fn command_getkeysandflags(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// The keys of the command that follows in the call, with what is done with them.
+/// Returns the positions of the keys in the command that this call contains, with the flags of each.
 fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
     let call = &ctx.argv[2..];
     let row = table::find(call, ctx.version()).ok_or(Error::new("ERR Invalid command specified"))?;
@@ -420,7 +421,8 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
     Ok(keys)
 }
 
-/// Where the count of keys is no number, Redis reads what it can of it, as C's `atoi` does, and knows no flags then.
+/// Returns the positions of keys when their count is not a valid number: like Redis, parses the count as C's `atoi`
+/// does. Redis reports no flags in this case.
 fn keys_loosely_counted(spec: &KeySpec, call: &[&[u8]]) -> std::ops::Range<usize> {
     let (Begin::Index(begin), Find::Count { first, .. }) = (spec.begin, spec.find) else { return 0..0 };
     let word = call.get(begin as usize).map_or(&b""[..], |word| word.trim_ascii_start());

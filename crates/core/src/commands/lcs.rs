@@ -4,7 +4,7 @@ use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 use crate::store::StringValue;
 
-/// A stretch that both strings share: the indexes of its first and last byte in each.
+/// A range that both strings have in common: the indexes of its first and last byte in each string.
 struct Match {
     a: (usize, usize),
     b: (usize, usize),
@@ -75,10 +75,10 @@ pub fn lcs(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// The table of lengths may have as many cells as fit into 512 MiB.
+/// The most cells in the table of lengths: as many as fit into 512 MiB.
 const MAX_CELLS: u64 = (512 << 20) / 4;
 
-/// The subsequence, and its stretches from the last to the first.
+/// Returns the subsequence, and its ranges from the last to the first.
 fn solve(a: &[u8], b: &[u8]) -> (Vec<u8>, Vec<Match>) {
     let width = b.len() + 1;
     let mut lengths = vec![0u32; (a.len() + 1) * width];

@@ -1,4 +1,4 @@
-//! The commands: one file per family, each with its rows and their handlers. [`table`] joins them.
+//! The commands. Each file has one family: its rows and their handlers. [`table`] joins the families.
 
 pub mod command;
 pub mod ctx;

@@ -1,4 +1,4 @@
-//! Looking at the server: MONITOR, SLOWLOG, LATENCY, MEMORY.
+//! Commands that observe the server: MONITOR, SLOWLOG, LATENCY, MEMORY.
 
 use super::command::*;
 use super::ctx::{Ctx, Origin};
@@ -281,7 +281,7 @@ fn slowlog_help(ctx: &mut Ctx) -> Outcome {
     super::help::reply(ctx)
 }
 
-/// Time stands still inside an event, so there is no latency to report.
+/// Replies with an empty list: time does not pass inside an event, so there is no latency.
 fn latency_latest(ctx: &mut Ctx) -> Outcome {
     ctx.reply.array(0);
     Ok(())

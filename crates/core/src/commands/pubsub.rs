@@ -4,7 +4,7 @@ use super::command::*;
 use super::ctx::{Ctx, Origin};
 use crate::error::{self, Error, Outcome};
 use crate::glob;
-use crate::node::session::Kind;
+use crate::node::session::SubscriptionKind;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -163,41 +163,41 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 fn subscribe(ctx: &mut Ctx) -> Outcome {
-    subscribe_to(ctx, Kind::Channel)
+    subscribe_to(ctx, SubscriptionKind::Channel)
 }
 
 fn psubscribe(ctx: &mut Ctx) -> Outcome {
-    subscribe_to(ctx, Kind::Pattern)
+    subscribe_to(ctx, SubscriptionKind::Pattern)
 }
 
 fn ssubscribe(ctx: &mut Ctx) -> Outcome {
     if ctx.origin != Origin::Client {
         return Err(Error::new("ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"));
     }
-    subscribe_to(ctx, Kind::Shard)
+    subscribe_to(ctx, SubscriptionKind::Shard)
 }
 
 fn unsubscribe(ctx: &mut Ctx) -> Outcome {
-    unsubscribe_from(ctx, Kind::Channel)
+    unsubscribe_from(ctx, SubscriptionKind::Channel)
 }
 
 fn punsubscribe(ctx: &mut Ctx) -> Outcome {
-    unsubscribe_from(ctx, Kind::Pattern)
+    unsubscribe_from(ctx, SubscriptionKind::Pattern)
 }
 
 fn sunsubscribe(ctx: &mut Ctx) -> Outcome {
-    unsubscribe_from(ctx, Kind::Shard)
+    unsubscribe_from(ctx, SubscriptionKind::Shard)
 }
 
-/// One confirmation per name, all in the reply.
-fn subscribe_to(ctx: &mut Ctx, kind: Kind) -> Outcome {
+/// Writes one confirmation per name, all in the same reply.
+fn subscribe_to(ctx: &mut Ctx, kind: SubscriptionKind) -> Outcome {
     for name in &ctx.argv[1..] {
         ctx.node.subscribe(ctx.id, kind, name, ctx.reply);
     }
     Ok(())
 }
 
-fn unsubscribe_from(ctx: &mut Ctx, kind: Kind) -> Outcome {
+fn unsubscribe_from(ctx: &mut Ctx, kind: SubscriptionKind) -> Outcome {
     if ctx.argv.len() == 1 {
         ctx.node.unsubscribe_all(ctx.id, kind, ctx.reply);
     }
@@ -208,14 +208,14 @@ fn unsubscribe_from(ctx: &mut Ctx, kind: Kind) -> Outcome {
 }
 
 fn publish(ctx: &mut Ctx) -> Outcome {
-    publish_to(ctx, Kind::Channel)
+    publish_to(ctx, SubscriptionKind::Channel)
 }
 
 fn spublish(ctx: &mut Ctx) -> Outcome {
-    publish_to(ctx, Kind::Shard)
+    publish_to(ctx, SubscriptionKind::Shard)
 }
 
-fn publish_to(ctx: &mut Ctx, kind: Kind) -> Outcome {
+fn publish_to(ctx: &mut Ctx, kind: SubscriptionKind) -> Outcome {
     if ctx.node.interest.scripts {
         ctx.node.stages.published(ctx.node.index, ctx.argv[1], ctx.argv[2]);
     }
@@ -225,14 +225,14 @@ fn publish_to(ctx: &mut Ctx, kind: Kind) -> Outcome {
 }
 
 fn pubsub_channels(ctx: &mut Ctx) -> Outcome {
-    list_channels(ctx, Kind::Channel)
+    list_channels(ctx, SubscriptionKind::Channel)
 }
 
 fn pubsub_shardchannels(ctx: &mut Ctx) -> Outcome {
-    list_channels(ctx, Kind::Shard)
+    list_channels(ctx, SubscriptionKind::Shard)
 }
 
-fn list_channels(ctx: &mut Ctx, kind: Kind) -> Outcome {
+fn list_channels(ctx: &mut Ctx, kind: SubscriptionKind) -> Outcome {
     if ctx.argv.len() > 3 {
         return Err(error::subcommand_syntax(ctx.argv));
     }
@@ -247,14 +247,14 @@ fn list_channels(ctx: &mut Ctx, kind: Kind) -> Outcome {
 }
 
 fn pubsub_numsub(ctx: &mut Ctx) -> Outcome {
-    count_subscribers(ctx, Kind::Channel)
+    count_subscribers(ctx, SubscriptionKind::Channel)
 }
 
 fn pubsub_shardnumsub(ctx: &mut Ctx) -> Outcome {
-    count_subscribers(ctx, Kind::Shard)
+    count_subscribers(ctx, SubscriptionKind::Shard)
 }
 
-fn count_subscribers(ctx: &mut Ctx, kind: Kind) -> Outcome {
+fn count_subscribers(ctx: &mut Ctx, kind: SubscriptionKind) -> Outcome {
     let names = &ctx.argv[2..];
     ctx.reply.array(names.len() * 2);
     for name in names {
@@ -265,7 +265,7 @@ fn count_subscribers(ctx: &mut Ctx, kind: Kind) -> Outcome {
 }
 
 fn pubsub_numpat(ctx: &mut Ctx) -> Outcome {
-    ctx.reply.int(ctx.node.pubsub.len(Kind::Pattern) as i64);
+    ctx.reply.int(ctx.node.pubsub.len(SubscriptionKind::Pattern) as i64);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! What HRANDFIELD, ZRANDMEMBER and SRANDMEMBER have in common: how many elements are asked for, and the reply.
+//! The arguments and the reply that HRANDFIELD, ZRANDMEMBER and SRANDMEMBER have in common.
 
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
@@ -6,19 +6,23 @@ use crate::num;
 use crate::store::slab_map::scale;
 use crate::wire::{Protocol, Reply};
 
-/// The most elements that are drawn with repetition, and the most bytes that they may take. Redis would go on until it
-/// runs out of memory.
+/// The most elements that are drawn with repetition, and the most bytes that they may take. Redis itself would continue
+/// until it runs out of memory.
 pub(super) const MAX_DRAWS: u64 = 1 << 24;
 pub(super) const MAX_REPLY: usize = 1 << 30;
 
-/// How many elements are asked for (negative: with repetition), and whether with what belongs to them.
+/// How many elements to return (negative: with repetition), and whether to return their values or scores too.
 pub struct Request {
     count: i64,
     with_values: bool,
 }
 
 impl Request {
-    /// Reads the words behind the key; `None` if there are none: one element is asked for.
+    /// Parses the arguments after the key. Returns `None` if there are none, which asks for a single element.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an argument is invalid, or the count is out of range.
     pub fn parse(ctx: &Ctx, with_values: &str) -> Result<Option<Request>, Error> {
         let Some(count) = ctx.argv.get(2) else { return Ok(None) };
         let count = num::parse_i64(count).ok_or(error::NOT_AN_INTEGER)?;
@@ -37,7 +41,7 @@ impl Request {
     }
 }
 
-/// Picks elements and writes them; `write` writes what belongs to an element.
+/// Picks elements and writes them. `write` writes the value or score of an element.
 pub fn reply<T>(
     ctx: &mut Ctx,
     elements: &[(Vec<u8>, T)],

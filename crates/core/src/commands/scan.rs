@@ -1,26 +1,30 @@
-//! What SCAN, HSCAN, SSCAN and ZSCAN have in common: cursor and options.
+//! The cursor and the options that SCAN, HSCAN, SSCAN and ZSCAN have in common.
 
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::num;
-use crate::store::Kind;
+use crate::store::ValueType;
 use crate::version::Version;
 
 /// The options of a scan.
 pub struct ScanOptions<'a> {
     pub cursor: u64,
-    /// About how many elements to visit.
+    /// The approximate number of elements to visit.
     pub count: usize,
     pattern: Option<&'a [u8]>,
-    /// SCAN only: the type that keys must have.
+    /// SCAN only: the type of the keys to return.
     pub kind: Option<&'a [u8]>,
-    /// HSCAN only: fields without values.
+    /// HSCAN only: return fields without values.
     pub no_values: bool,
 }
 
 impl<'a> ScanOptions<'a> {
-    /// Reads the cursor, which is the word at that index, and the options behind it.
+    /// Parses the cursor in argument `cursor` and the options after it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the cursor or an option is invalid.
     pub fn parse(ctx: &Ctx<'a>, cursor: usize) -> Result<ScanOptions<'a>, Error> {
         let mut words = ctx.words(cursor + 1);
         let mut options = ScanOptions {
@@ -61,9 +65,9 @@ impl<'a> ScanOptions<'a> {
     }
 }
 
-/// HSCAN, SSCAN or ZSCAN: `visit` scans the value and gives the next cursor. The options of a scan of nothing are not
-/// looked at.
-pub fn scan_value<T: Kind>(
+/// Executes HSCAN, SSCAN or ZSCAN: `visit` scans the value and returns the next cursor. As in Redis, options are not
+/// checked if the key does not exist.
+pub fn scan_value<T: ValueType>(
     ctx: &mut Ctx,
     visit: impl FnOnce(&T, &ScanOptions, &mut Vec<Vec<u8>>) -> u64,
 ) -> Outcome {
@@ -79,7 +83,7 @@ pub fn scan_value<T: Kind>(
     Ok(())
 }
 
-/// Writes the next cursor and the elements found.
+/// Writes the next cursor and the elements.
 pub fn reply(ctx: &mut Ctx, cursor: u64, elements: &[impl AsRef<[u8]>]) {
     ctx.reply.array(2);
     ctx.reply.bulk(cursor.to_string().as_bytes());

@@ -169,7 +169,7 @@ fn run_cached(ctx: &mut Ctx, read_only: bool) -> Outcome {
     run(ctx, &script, keys, read_only)
 }
 
-/// How many of the arguments are keys.
+/// Returns how many of the arguments are keys.
 fn key_count(ctx: &Ctx) -> Result<usize, Error> {
     let count = ctx.int(2)?;
     if count > ctx.argv.len() as i64 - 3 {
@@ -228,7 +228,7 @@ fn script_kill(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// There is no debugger; its modes are accepted, so that clients that set them go on.
+/// Accepts the debugger's modes, so that clients that set them continue. There is no debugger.
 fn script_debug(ctx: &mut Ctx) -> Outcome {
     match ctx.argv[2].to_ascii_lowercase().as_slice() {
         b"yes" | b"sync" | b"no" => {

@@ -1,4 +1,4 @@
-//! The server as a whole: databases, time, role, saving, ending, DEBUG.
+//! Commands for the whole server: databases, time, role, saving, shutdown, DEBUG.
 
 use super::command::*;
 use super::ctx::Ctx;
@@ -217,7 +217,7 @@ fn flushall(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Whether memory is freed now or later makes no difference here.
+/// Checks the option ASYNC or SYNC, which makes no difference here.
 fn check_flush_mode(ctx: &Ctx) -> Outcome {
     match ctx.argv.get(1) {
         None => Ok(()),
@@ -232,7 +232,7 @@ fn check_flush_mode(ctx: &Ctx) -> Outcome {
 }
 
 impl crate::node::Node {
-    /// Removes all keys of a database; no events tell of it.
+    /// Removes all keys of a database without publishing events.
     pub fn flush_db(&mut self, db: usize) {
         self.break_watches_of_db(db, None);
         self.note_all_keys(db);
@@ -254,7 +254,7 @@ fn swapdb(ctx: &mut Ctx) -> Outcome {
     if a != b {
         ctx.node.break_watches_of_db(a, Some(b));
         ctx.node.break_watches_of_db(b, Some(a));
-        // Both databases lose keys and gain others.
+        // Both databases lose and gain keys.
         [a, b].into_iter().for_each(|db| ctx.node.note_all_keys(db));
         ctx.node.store.swap(a, b);
         [a, b].into_iter().for_each(|db| ctx.node.note_all_keys(db));
@@ -319,7 +319,7 @@ fn waitaof(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Answers at once if enough replicas have what the client wrote.
+/// Replies at once if enough replicas have what the client wrote. Otherwise blocks the client.
 fn wait_for_replicas(ctx: &mut Ctx, asked: i64, wait: fn(u64) -> Wait, timeout_ms: u64, reply: TimeoutReply) {
     let acked = ctx.node.acked_replicas(ctx.id);
     match u64::try_from(asked) {
@@ -328,7 +328,7 @@ fn wait_for_replicas(ctx: &mut Ctx, asked: i64, wait: fn(u64) -> Wait, timeout_m
     }
 }
 
-/// A timeout in whole milliseconds.
+/// Returns the timeout in argument `index`, in whole milliseconds.
 fn wait_timeout_ms(ctx: &Ctx, index: usize) -> Result<u64, Error> {
     let ms =
         num::parse_i64(ctx.argv[index]).ok_or(Error::new("ERR timeout is not an integer or out of range"))?;
@@ -347,7 +347,7 @@ fn lastsave(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Nothing is ever on disk; saving is allowed and does nothing.
+/// Replies OK without saving: the data is never on disk.
 fn save(ctx: &mut Ctx) -> Outcome {
     ctx.reply.ok();
     Ok(())
@@ -441,7 +441,7 @@ fn debug(ctx: &mut Ctx) -> Outcome {
     }
 }
 
-/// Redis stands still; here all clients, the caller among them, are held back for as long.
+/// Delays the requests of all clients, the caller's included. Redis itself would stop for this time.
 fn debug_sleep(ctx: &mut Ctx) -> Outcome {
     let seconds = num::parse_f64(ctx.argv[2]).unwrap_or(0.0).clamp(0.0, 1e9);
     let ms = (seconds * 1000.0) as u64;
@@ -471,13 +471,13 @@ fn debug_object(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// A sample of every type of the protocol, for tests of clients.
+/// Replies with a sample of each type of the protocol, for tests of clients.
 fn debug_protocol(ctx: &mut Ctx) -> Outcome {
     let reply = &mut *ctx.reply;
     match ctx.argv[2].to_ascii_lowercase().as_slice() {
         b"string" => reply.bulk(b"Hello World"),
         b"integer" => reply.int(12345),
-        // Redis's sample, not the number it looks like.
+        // The value that Redis replies with, which is not meant as π.
         #[allow(clippy::approx_constant)]
         b"double" => reply.double(3.141),
         b"null" => reply.null(),

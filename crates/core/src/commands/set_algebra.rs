@@ -9,7 +9,7 @@ use crate::error::{self, Error, Outcome};
 use crate::node::notify::Class;
 use crate::num;
 use crate::store::set::Member;
-use crate::store::{Kind, Limits, Set};
+use crate::store::{Limits, Set, ValueType};
 use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[

@@ -7,7 +7,7 @@ use super::scan;
 use crate::error::{self, Outcome};
 use crate::node::notify::Class;
 use crate::num;
-use crate::store::{Kind, Set};
+use crate::store::{Set, ValueType};
 use crate::wire::Reply;
 
 pub const COMMANDS: &[Command] = &[

@@ -1,4 +1,4 @@
-//! All commands, found by name.
+//! The table of all commands.
 
 use std::sync::OnceLock;
 
@@ -34,12 +34,13 @@ const FAMILIES: &[&[Command]] = &[
     transactions::COMMANDS,
 ];
 
-/// Commands that exist in a release, without their subcommands.
+/// Returns the commands that exist in a release, without their subcommands.
 pub fn all(version: Version) -> impl Iterator<Item = &'static Command> {
     FAMILIES.iter().flat_map(|family| family.iter()).filter(move |command| command.exists_in(version))
 }
 
-/// The row of a request: that of the subcommand if the command has any. `None` if there is no such command.
+/// Returns the row for a request, or `None` if there is no such command. For a command with subcommands this is the
+/// subcommand's row.
 pub fn find(argv: &[&[u8]], version: Version) -> Option<&'static Command> {
     let command = find_by_name(argv.first()?, version)?;
     match argv.get(1) {
@@ -48,26 +49,27 @@ pub fn find(argv: &[&[u8]], version: Version) -> Option<&'static Command> {
     }
 }
 
-/// The row of a name in any case, without regard to subcommands.
+/// Returns the row of a command, given its name in any case. Ignores subcommands.
 pub fn find_by_name(name: &[u8], version: Version) -> Option<&'static Command> {
     static INDEXES: [OnceLock<Index>; Version::ALL.len()] = [const { OnceLock::new() }; Version::ALL.len()];
     INDEXES[version as usize].get_or_init(|| Index::of(version)).find(name)
 }
 
-/// Rows by name, at most half full: a row stands in the place of its name's hash, or in the first free one behind it.
+/// A hash table of rows by name, at most half full. A row is in the slot of its name's hash, or in the first free slot
+/// after it.
 struct Index(Box<[Option<(Name, &'static Command)>]>);
 
 impl Index {
     fn of(version: Version) -> Index {
-        let places = 2 * all(version).count().next_power_of_two();
-        let mut index = Index(vec![None; places].into());
+        let slots = 2 * all(version).count().next_power_of_two();
+        let mut index = Index(vec![None; slots].into());
         for row in all(version) {
             let name = Name::of(row.name.as_bytes());
-            let mut place = index.home(&name);
-            while index.0[place].is_some() {
-                place = index.behind(place);
+            let mut slot = index.home(&name);
+            while index.0[slot].is_some() {
+                slot = index.next(slot);
             }
-            index.0[place] = Some((name, row));
+            index.0[slot] = Some((name, row));
         }
         index
     }
@@ -76,12 +78,12 @@ impl Index {
         let wanted = Name::of(name);
         // Scripts and most clients write names in lower case.
         let is_wanted = |known: &Name| *known == wanted || *known == wanted.in_lower_case();
-        let mut place = self.home(&wanted);
-        while let Some((known, row)) = &self.0[place] {
+        let mut slot = self.home(&wanted);
+        while let Some((known, row)) = &self.0[slot] {
             if is_wanted(known) && (name.len() <= 16 || row.name.as_bytes().eq_ignore_ascii_case(name)) {
                 return Some(row);
             }
-            place = self.behind(place);
+            slot = self.next(slot);
         }
         None
     }
@@ -90,12 +92,13 @@ impl Index {
         name.hash() as usize & (self.0.len() - 1)
     }
 
-    fn behind(&self, place: usize) -> usize {
-        (place + 1) & (self.0.len() - 1)
+    fn next(&self, slot: usize) -> usize {
+        (slot + 1) & (self.0.len() - 1)
     }
 }
 
-/// A name as its length and the words at its ends, which say all up to 16 bytes and take no loop.
+/// A name as its length, its first eight and its last eight bytes. That is the whole name up to 16 bytes, and needs no
+/// loop.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Name {
     first: u64,
@@ -121,7 +124,7 @@ impl Name {
         Name { first: lower_case(self.first), last: lower_case(self.last), ..self }
     }
 
-    /// The same in any case.
+    /// Returns a hash that is the same in any case.
     fn hash(&self) -> u64 {
         const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
         const NO_CASE: u64 = 0x2020_2020_2020_2020;
@@ -130,11 +133,11 @@ impl Name {
     }
 }
 
-/// Eight bytes at once, those of `A` to `Z` in lower case.
+/// Converts eight bytes at once from upper to lower case.
 fn lower_case(word: u64) -> u64 {
     const EACH: u64 = 0x0101_0101_0101_0101;
     let low = word & (0x7f * EACH);
-    // The top bit of each byte: whether it is at least `A`, and whether it is beyond `Z`.
+    // In the top bit of each byte: whether it is at least `A`, and whether it is after `Z`.
     let from_a = low + (0x80 - b'A' as u64) * EACH;
     let beyond_z = low + (0x7f - b'Z' as u64) * EACH;
     let upper = from_a & !beyond_z & !word & (0x80 * EACH);

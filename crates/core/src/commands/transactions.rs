@@ -92,7 +92,7 @@ fn watch(ctx: &mut Ctx) -> Outcome {
         return Ok(());
     }
     for key in &ctx.argv[1..] {
-        // A key that is already past its end is as good as missing, so that its removal breaks nothing.
+        // Removes a key that has already expired, so that its later removal cannot break the watch.
         ctx.find_quietly(key);
         ctx.node.watch(ctx.id, key);
     }
@@ -126,7 +126,7 @@ fn exec(ctx: &mut Ctx) -> Outcome {
 }
 
 impl Node {
-    /// Runs queued commands one after the other. If a script among them is suspended the rest waits for its end.
+    /// Runs queued commands one after the other. If a script among them is suspended, the rest waits until it ends.
     pub fn run_queued(&mut self, id: SessionId, mut queue: VecDeque<OwnedArgs>, reply: &mut Reply) {
         while let Some(owned) = queue.pop_front() {
             let argv = owned.args();

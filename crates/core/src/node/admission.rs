@@ -1,4 +1,4 @@
-//! Which commands may run: the checks that Redis makes before it calls one, in its order.
+//! Decides which commands may run: the checks that Redis makes before it calls a command, in Redis's order.
 
 use super::Node;
 use super::session::SessionId;
@@ -10,7 +10,7 @@ use crate::error::{self, Error};
 use crate::version::Version;
 use crate::wire::Protocol;
 
-/// Commands a RESP2 client may send while it is subscribed.
+/// The commands that a RESP2 client may send while it is subscribed.
 const FOR_SUBSCRIBERS: [&str; 9] = [
     "ping",
     "subscribe",
@@ -23,17 +23,17 @@ const FOR_SUBSCRIBERS: [&str; 9] = [
     "reset",
 ];
 
-/// Who wants to run a command.
+/// The caller of a command.
 #[derive(Clone, Copy)]
 pub(super) enum Caller {
-    /// A client, by a request of its own.
+    /// A client that sent the command as a request.
     Client,
-    /// `redis.call` of a client's script, which may be read-only, and has written or not.
+    /// A client's script that used `redis.call`: whether the script is read-only, and whether it has written yet.
     Script { read_only: bool, wrote: bool },
 }
 
 impl Node {
-    /// The row of a command, or why it may not run.
+    /// Returns the row of a command, or the error that says why it may not run.
     pub(super) fn admit(
         &self,
         id: SessionId,
@@ -60,7 +60,7 @@ impl Node {
         Ok(command)
     }
 
-    /// What is checked of a client's request alone.
+    /// Makes the checks that apply only to clients' requests.
     fn admit_request(&self, id: SessionId, command: &Command) -> Result<(), Error> {
         let session = &self.sessions[id];
         if !session.authenticated && !command.has(NO_AUTH) {
@@ -87,9 +87,9 @@ impl Node {
         Ok(())
     }
 
-    /// What is checked of a script's call alone.
+    /// Makes the checks that apply only to calls from scripts.
     fn admit_call(&self, command: &Command, read_only: bool, wrote: bool) -> Result<(), Error> {
-        // Before 7.2 scripts could call none of the commands that wait but those that were new in 7.0.
+        // Before 7.2 scripts could not call blocking commands, except those that were new in 7.0.
         let waits = command.has(BLOCKING) && command.is_older_than(Version::V7_0);
         if command.has(NOSCRIPT) || waits && self.config.version < Version::V7_2 {
             return Err(Error::new("ERR This Redis command is not allowed from script"));
@@ -101,7 +101,7 @@ impl Node {
     }
 }
 
-/// The error for a command or subcommand that does not exist.
+/// Returns the error for a command or subcommand that does not exist.
 fn unknown(argv: &[&[u8]], version: Version, caller: Caller) -> Error {
     match caller {
         Caller::Script { .. } => Error::new("ERR Unknown Redis command called from script"),

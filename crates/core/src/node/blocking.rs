@@ -1,7 +1,8 @@
-//! Clients that wait: for data, for time, for the end of a pause; and clients that watch keys.
+//! Clients that wait for data, for a time or for the end of a pause, and clients that watch keys.
 //!
-//! A blocked client keeps its request. When a key it waits for may have become ready the request runs again, in the
-//! order in which clients began to wait; if it still cannot be served the client keeps its place.
+//! The node keeps the request of a blocked client. When a key that the client waits for may have become ready, the
+//! request runs again. Clients are served in the order in which they blocked; a client that still cannot be served
+//! keeps its position.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,39 +12,39 @@ use crate::store::{Timer, Value};
 use crate::wheel::TimerId;
 use crate::wire::Reply;
 
-type Place = (usize, Box<[u8]>);
+type DbKey = (usize, Box<[u8]>);
 
-/// Who began to wait earlier has a lower one.
+/// Orders blocked clients: a client that blocked earlier has a lower ticket.
 pub type Ticket = u64;
 
-/// Who waits for which key.
+/// The blocked clients of a node, by the keys they wait for.
 #[derive(Default)]
 pub struct Blocking {
-    queues: BTreeMap<Place, BTreeMap<Ticket, SessionId>>,
+    queues: BTreeMap<DbKey, BTreeMap<Ticket, SessionId>>,
     last_ticket: Ticket,
-    /// Keys that changed while somebody waits for them, in that order.
-    ready: VecDeque<Place>,
-    /// Commands held back by CLIENT PAUSE, in the order they came.
+    /// Keys that have changed while clients wait for them, in the order of the changes.
+    ready: VecDeque<DbKey>,
+    /// Clients whose commands CLIENT PAUSE postpones, in the order of arrival.
     postponed: Vec<SessionId>,
-    /// Clients that wait, for INFO.
+    /// The number of blocked clients, for INFO.
     pub len: usize,
-    /// How many of them wait for a list, and for a sorted set.
+    /// The number of clients that wait for a list, and for a sorted set.
     for_lists: usize,
     for_sorted_sets: usize,
 }
 
-/// Who watches which key.
-pub type Watchers = BTreeMap<Place, Vec<SessionId>>;
+/// The clients that watch each key.
+pub type Watchers = BTreeMap<DbKey, Vec<SessionId>>;
 
 impl Blocking {
-    /// Keys with waiting clients.
+    /// Returns the number of keys that clients wait for.
     pub fn keys(&self) -> usize {
         self.queues.len()
     }
 
-    /// The first client that waits for a key with a ticket after `after`, up to `last`.
-    fn next_waiting(&self, place: &Place, after: Ticket, last: Ticket) -> Option<(Ticket, SessionId)> {
-        let (&ticket, &id) = self.queues.get(place)?.range(after + 1..).next()?;
+    /// Returns the first client that waits for a key and has a ticket after `after` and up to `last`.
+    fn next_waiting(&self, key: &DbKey, after: Ticket, last: Ticket) -> Option<(Ticket, SessionId)> {
+        let (&ticket, &id) = self.queues.get(key)?.range(after + 1..).next()?;
         (ticket <= last).then_some((ticket, id))
     }
 
@@ -51,20 +52,29 @@ impl Blocking {
         self.queues.get(&(db, key.into())).is_some_and(|queue| queue.get(&ticket) == Some(&id))
     }
 
-    /// Asserts that queues and counts are those of so many clients that are blocked, wait for keys, and are postponed.
+    /// Asserts that the queues and counters agree with the sessions: `blocked` clients in all, `queued` entries in the
+    /// queues, `postponed` requests.
     pub(super) fn check(&self, sessions: &Sessions, blocked: usize, queued: usize, postponed: usize) {
         let waits =
             |wait| sessions.iter().filter(move |s| s.blocked.as_ref().is_some_and(|b| b.wait == wait));
-        assert_eq!(self.len, blocked, "blocked clients");
-        assert_eq!(self.for_lists, waits(Wait::List).count(), "clients that wait for lists");
-        assert_eq!(self.for_sorted_sets, waits(Wait::SortedSet).count(), "clients that wait for sorted sets");
-        assert_eq!(self.postponed.len(), postponed, "postponed clients");
-        assert!(self.queues.values().all(|queue| !queue.is_empty()), "a key without its clients");
-        assert_eq!(self.queues.values().map(BTreeMap::len).sum::<usize>(), queued, "clients in queues");
-        assert!(self.ready.is_empty(), "keys that are ready and were not looked at");
+        assert_eq!(self.len, blocked, "wrong number of blocked clients");
+        assert_eq!(self.for_lists, waits(Wait::List).count(), "wrong number of clients that wait for lists");
+        assert_eq!(
+            self.for_sorted_sets,
+            waits(Wait::SortedSet).count(),
+            "wrong number of clients that wait for sorted sets"
+        );
+        assert_eq!(self.postponed.len(), postponed, "wrong number of postponed clients");
+        assert!(self.queues.values().all(|queue| !queue.is_empty()), "a key has an empty queue");
+        assert_eq!(
+            self.queues.values().map(BTreeMap::len).sum::<usize>(),
+            queued,
+            "wrong number of clients in queues"
+        );
+        assert!(self.ready.is_empty(), "keys are ready, but their clients were not served");
     }
 
-    /// How many clients wait like that, if it is for data.
+    /// Returns the counter of clients that wait this way, if there is one.
     fn count(&mut self, wait: Wait) -> Option<&mut usize> {
         match wait {
             Wait::List => Some(&mut self.for_lists),
@@ -74,7 +84,7 @@ impl Blocking {
     }
 }
 
-/// What a client waits for that such a value may serve.
+/// Returns the way of waiting that this value may satisfy.
 fn awaited_as(value: &Value) -> Option<Wait> {
     match value {
         Value::List(_) => Some(Wait::List),
@@ -84,7 +94,7 @@ fn awaited_as(value: &Value) -> Option<Wait> {
 }
 
 impl Node {
-    /// Makes a client wait until one of `keys` is ready or `deadline_ms` (monotonic) has come.
+    /// Blocks a client until one of `keys` is ready or the monotonic time `deadline_ms` has come.
     pub fn block(
         &mut self,
         id: SessionId,
@@ -95,7 +105,7 @@ impl Node {
         timeout_reply: TimeoutReply,
     ) {
         let timer = match deadline_ms {
-            Some(deadline_ms) => self.store.timers.arm(deadline_ms, Timer::Blocked { place: id.place }),
+            Some(deadline_ms) => self.store.timers.arm(deadline_ms, Timer::Blocked { slot: id.slot }),
             None => TimerId::NONE,
         };
         let session = &mut self.sessions[id];
@@ -116,7 +126,7 @@ impl Node {
         }
     }
 
-    /// Ends a client's waiting without a reply.
+    /// Unblocks a client without a reply. Returns what it waited for, or `None` if it was not blocked.
     pub fn unblock(&mut self, id: SessionId) -> Option<Blocked> {
         let blocked = self.sessions.get_mut(id)?.blocked.take()?;
         self.forget_waiting(id, &blocked);
@@ -130,23 +140,23 @@ impl Node {
             *count -= 1;
         }
         for key in &blocked.keys {
-            let place = (blocked.db, key.clone());
-            if let Some(queue) = self.blocking.queues.get_mut(&place) {
+            let key = (blocked.db, key.clone());
+            if let Some(queue) = self.blocking.queues.get_mut(&key) {
                 queue.remove(&blocked.ticket);
                 if queue.is_empty() {
-                    self.blocking.queues.remove(&place);
+                    self.blocking.queues.remove(&key);
                 }
             }
         }
         if blocked.wait == Wait::Postponed {
             self.blocking.postponed.retain(|&waiting| waiting != id);
         }
-        // The driver may send this client's next request.
+        // The driver may now send this client's next request.
         self.sessions.mark_dirty(id);
     }
 
-    /// A key appeared: if clients wait for it they are looked at once the running command is over. As Redis does it, the
-    /// type that the key has now only has to be one that somebody waits for, at any key.
+    /// Notes that a key has appeared. If clients wait for the key, they are served when the running command is over. As
+    /// in Redis, it is enough that some client waits for the key's present type, at any key.
     pub fn signal_ready(&mut self, db: usize, key: &[u8]) {
         if self.blocking.queues.is_empty() {
             return;
@@ -158,38 +168,38 @@ impl Node {
         if awaited.is_none_or(|count| *count == 0) {
             return;
         }
-        let place = (db, key.into());
-        if self.blocking.queues.contains_key(&place) && !self.blocking.ready.contains(&place) {
-            self.blocking.ready.push_back(place);
+        let key = (db, key.into());
+        if self.blocking.queues.contains_key(&key) && !self.blocking.ready.contains(&key) {
+            self.blocking.ready.push_back(key);
         }
     }
 
-    /// Runs the requests of clients that wait for keys that changed.
+    /// Serves the clients that wait for keys that have changed, by running their requests again.
     pub fn serve_ready_keys(&mut self) {
-        while let Some(place) = self.blocking.ready.pop_front() {
-            // Who begins to wait meanwhile is not looked at.
+        while let Some(key) = self.blocking.ready.pop_front() {
+            // Clients that block from here on are not served in this round.
             let last = self.blocking.last_ticket;
             let mut after = 0;
-            while let Some(kind) = self.kind_of(&place)
-                && let Some((ticket, id)) = self.blocking.next_waiting(&place, after, last)
+            while let Some(kind) = self.kind_of(&key)
+                && let Some((ticket, id)) = self.blocking.next_waiting(&key, after, last)
             {
                 let blocked = self.sessions[id].blocked.as_ref();
                 if blocked.is_some_and(|blocked| blocked.wait == kind) {
-                    self.retry_blocked(id, &place.1);
+                    self.retry_blocked(id, &key.1);
                 }
                 after = ticket;
             }
         }
     }
 
-    /// How clients wait for what a key holds, if it holds anything that one can wait for.
-    fn kind_of(&self, (db, key): &Place) -> Option<Wait> {
+    /// Returns the way of waiting that the value of a key may satisfy, if any.
+    fn kind_of(&self, (db, key): &DbKey) -> Option<Wait> {
         let db = &self.store.dbs[*db];
         let entry = db.find(key).and_then(|slot| db.entry(slot))?;
         if entry.is_expired(self.store.now) { None } else { awaited_as(&entry.value) }
     }
 
-    /// Runs the request of a blocked client again; it stays blocked, in its place, if it still has to wait.
+    /// Runs the request of a blocked client again. If it still has to wait, the client keeps its position in the queue.
     fn retry_blocked(&mut self, id: SessionId, key: &[u8]) {
         let Some(blocked) = self.sessions.get_mut(id).and_then(|session| session.blocked.take()) else {
             return;
@@ -202,16 +212,16 @@ impl Node {
         }
     }
 
-    /// A blocked client's time is over.
-    pub(super) fn blocked_too_long(&mut self, place: u32) {
-        let Some(id) = self.sessions.at(place).map(|session| session.id) else { return };
+    /// Replies to a blocked client whose timeout has passed.
+    pub(super) fn block_timed_out(&mut self, slot: u32) {
+        let Some(id) = self.sessions.at(slot).map(|session| session.id) else { return };
         if let Some(blocked) = self.unblock(id) {
             let acks = self.acked_replicas(id);
             self.write_reply(id, |reply| timeout_reply(reply, blocked.timeout_reply, acks));
         }
     }
 
-    /// CLIENT UNBLOCK: wakes a client that waits for data or replicas. True if it did.
+    /// Unblocks a client that waits for data or replicas, as CLIENT UNBLOCK does. Returns whether it did.
     pub fn unblock_by_command(&mut self, id: SessionId, with_error: bool) -> bool {
         let waits = self.sessions[id].blocked.as_ref();
         let waits_for_data =
@@ -231,14 +241,14 @@ impl Node {
         true
     }
 
-    /// CLIENT PAUSE. A running pause is only ever made longer or stricter.
+    /// Pauses clients, as CLIENT PAUSE does. A pause in effect can only become longer or stricter.
     pub fn pause_clients(&mut self, writes_only: bool, until_ms: u64) {
         let until_ms = self.pause.map_or(until_ms, |old| old.until_ms.max(until_ms));
         self.pause = Some(Pause { writes_only, until_ms });
         self.store.timers.arm(until_ms, Timer::Unpause);
     }
 
-    /// The pause is over, or CLIENT UNPAUSE ended it: commands held back run in the order they came.
+    /// Ends the pause, because its time is over or by CLIENT UNPAUSE. Postponed commands run in the order of arrival.
     pub fn unpause(&mut self) {
         let now_ms = self.store.now.mono_ms();
         if self.pause.is_some_and(|pause| pause.until_ms > now_ms) {
@@ -247,6 +257,7 @@ impl Node {
         self.end_pause();
     }
 
+    /// Ends the pause that CLIENT PAUSE began, if there is one.
     pub fn end_pause(&mut self) {
         self.pause = None;
         self.resume_expiry();
@@ -257,7 +268,7 @@ impl Node {
         }
     }
 
-    /// Remembers that a client watches a key.
+    /// Adds a key to those that a client watches.
     pub fn watch(&mut self, id: SessionId, key: &[u8]) {
         let session = &mut self.sessions[id];
         let db = session.db;
@@ -268,14 +279,15 @@ impl Node {
         self.watchers.entry((db, key.into())).or_default().push(id);
     }
 
+    /// Ends all watches of a client, as UNWATCH does.
     pub fn unwatch(&mut self, id: SessionId) {
         let session = &mut self.sessions[id];
         session.watch_broken = false;
-        for place in std::mem::take(&mut session.watched) {
-            if let Some(sessions) = self.watchers.get_mut(&place) {
+        for key in std::mem::take(&mut session.watched) {
+            if let Some(sessions) = self.watchers.get_mut(&key) {
                 sessions.retain(|&watching| watching != id);
                 if sessions.is_empty() {
-                    self.watchers.remove(&place);
+                    self.watchers.remove(&key);
                 }
             }
         }
@@ -288,7 +300,8 @@ impl Node {
         }
     }
 
-    /// FLUSHDB, FLUSHALL or SWAPDB touch a whole database: watches on keys that exist (now or after) break.
+    /// Breaks the watches on all keys of a database that exist in it, or in `other` after the change. FLUSHDB, FLUSHALL
+    /// and SWAPDB do this.
     pub fn break_watches_of_db(&mut self, db: usize, other: Option<usize>) {
         #[cfg(debug_assertions)]
         self.note_db_announced(db);
@@ -303,7 +316,7 @@ impl Node {
         }
     }
 
-    /// Keys of a whole database were replaced: clients that wait for them are looked at.
+    /// Serves the clients that wait for keys of a database whose keys were all replaced.
     pub fn signal_db_ready(&mut self, db: usize) {
         let waited: Vec<Box<[u8]>> =
             (self.blocking.queues.range((db, Box::default())..(db + 1, Box::default())))
@@ -317,7 +330,7 @@ impl Node {
     }
 }
 
-/// Writes what a client gets that waited in vain, or whose WAIT is over with that many replicas.
+/// Writes the reply to a client whose wait has timed out, or whose WAIT has ended with `acks` replicas.
 pub fn timeout_reply(reply: &mut Reply, kind: TimeoutReply, acks: u64) {
     match kind {
         TimeoutReply::Ok => reply.ok(),

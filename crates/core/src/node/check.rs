@@ -1,19 +1,19 @@
-//! The invariants of a node: what has to hold between two events.
+//! Checks the invariants of a node, which hold between two events.
 //!
-//! A broken one is a defect of this crate. Debug builds check them after every event ([`World`](crate::world::World)),
+//! A broken invariant is a defect of this crate. Debug builds check after every event ([`World`](crate::world::World)),
 //! fuzz targets after every request.
 
 use std::collections::BTreeSet;
 
 use super::Node;
-use super::session::{Kind, SessionId, Wait};
+use super::session::{SessionId, SubscriptionKind, Wait};
 use crate::store::Timer;
 
 impl Node {
     /// Asserts that the parts of the node agree with one another.
     ///
     /// # Panics
-    /// If they do not; the message says which invariant is broken.
+    /// If they do not. The message says which invariant is broken.
     pub fn check(&self) {
         #[cfg(debug_assertions)]
         self.check_announced();
@@ -25,17 +25,26 @@ impl Node {
         self.check_watches();
         for session in self.sessions.iter() {
             let listed = self.monitors.contains(&session.id);
-            assert_eq!(session.monitor, listed, "client {}: MONITOR", session.id.number);
+            assert_eq!(
+                session.monitor, listed,
+                "client {}: the list of MONITOR clients is wrong",
+                session.id.number
+            );
         }
         let unpause = self.store.timers.iter().any(|(_, timer)| timer == Timer::Unpause);
-        assert!(self.pause.is_none() || unpause, "a pause without an end");
+        assert!(self.pause.is_none() || unpause, "the pause has no timer that ends it");
         for &id in &self.inbox {
             let wait = self.wait_of(id);
-            assert_eq!(wait, Some(Wait::Held), "client {}: in the inbox of a paused node", id.number);
+            assert_eq!(
+                wait,
+                Some(Wait::Held),
+                "client {}: in the inbox, but its request is not held",
+                id.number
+            );
         }
     }
 
-    /// Checks after every event, on a large node less often, so that the cost of an event stays bounded.
+    /// Checks after an event. Skips most events on a large node, so that the average cost of an event stays bounded.
     #[cfg(debug_assertions)]
     pub(crate) fn check_now_and_then(&mut self) {
         const ITEMS_PER_EVENT: usize = 256;
@@ -53,7 +62,7 @@ impl Node {
         Some(self.sessions.get(id)?.blocked.as_ref()?.wait)
     }
 
-    /// Blocked clients stand in the queues of their keys and have their timers, and nobody else does.
+    /// Asserts that exactly the blocked clients are in the queues of their keys and have timers.
     fn check_blocked(&self) {
         let (mut blocked, mut queued, mut timed, mut postponed) = (0, 0, 0, 0);
         for session in self.sessions.iter() {
@@ -61,7 +70,7 @@ impl Node {
             let number = session.id.number;
             blocked += 1;
             postponed += (waiting.wait == Wait::Postponed) as usize;
-            // A request may name a key twice; its client stands in the queue once.
+            // A request may name a key twice, but the client is in the queue once.
             let keys: BTreeSet<&[u8]> = waiting.keys.iter().map(|key| &**key).collect();
             queued += keys.len();
             for key in keys {
@@ -72,7 +81,7 @@ impl Node {
                 let timer = self.store.timers.get(waiting.timer).map(|(_, timer)| timer);
                 assert_eq!(
                     timer,
-                    Some(Timer::Blocked { place: session.id.place }),
+                    Some(Timer::Blocked { slot: session.id.slot }),
                     "client {number}: its timer"
                 );
                 timed += 1;
@@ -80,53 +89,58 @@ impl Node {
         }
         self.blocking.check(&self.sessions, blocked, queued, postponed);
         let timers = self.store.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Blocked { .. }));
-        assert_eq!(timers.count(), timed, "timers of blocked clients");
+        assert_eq!(timers.count(), timed, "wrong number of timers of blocked clients");
     }
 
-    /// A client and a channel know of each other.
+    /// Asserts that sessions and the table of subscriptions agree.
     fn check_subscriptions(&self) {
-        for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+        for kind in [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard] {
             let mut subscriptions = 0;
             for session in self.sessions.iter() {
                 for name in session.subscriptions(kind) {
                     let is_known = self.pubsub.subscribers(kind, name).contains(&session.id);
                     let name = name.escape_ascii();
-                    assert!(is_known, "client {}: {kind:?} {name} does not know it", session.id.number);
+                    assert!(
+                        is_known,
+                        "client {}: not among the subscribers of {kind:?} {name}",
+                        session.id.number
+                    );
                     subscriptions += 1;
                 }
             }
             let subscribers = self.pubsub.names(kind).map(|name| self.pubsub.subscribers(kind, name).len());
-            assert_eq!(subscribers.sum::<usize>(), subscriptions, "subscribers of {kind:?}");
+            assert_eq!(subscribers.sum::<usize>(), subscriptions, "wrong number of subscribers of {kind:?}");
         }
     }
 
-    /// A client and a key that it watches know of each other.
+    /// Asserts that sessions and the table of watchers agree.
     fn check_watches(&self) {
         let mut watches = 0;
         for session in self.sessions.iter() {
-            for place in &session.watched {
-                let is_known = self.watchers.get(place).is_some_and(|clients| clients.contains(&session.id));
-                let key = place.1.escape_ascii();
-                assert!(is_known, "client {}: watches {key}, which does not know it", session.id.number);
+            for watched in &session.watched {
+                let is_known =
+                    self.watchers.get(watched).is_some_and(|clients| clients.contains(&session.id));
+                let key = watched.1.escape_ascii();
+                assert!(is_known, "client {}: not among the watchers of {key}", session.id.number);
                 watches += 1;
             }
         }
         let watchers = self.watchers.values();
-        assert!(watchers.clone().all(|clients| !clients.is_empty()), "a key without its watchers");
-        assert_eq!(watchers.map(Vec::len).sum::<usize>(), watches, "clients that watch keys");
+        assert!(watchers.clone().all(|clients| !clients.is_empty()), "a key has an empty list of watchers");
+        assert_eq!(watchers.map(Vec::len).sum::<usize>(), watches, "wrong number of watchers");
     }
 }
 
 #[cfg(test)]
 mod tests {
-    //! Each test puts a defect in by hand.
+    //! Each test breaks one invariant on purpose.
 
     use super::*;
     use crate::node::{Config, ConnId};
     use crate::version::Version;
     use crate::world::{ClockMode, World, WorldOptions};
 
-    /// A node after these requests of one client.
+    /// Returns a world whose node has executed these requests of one client, and that client's connection.
     fn after(requests: &[&str]) -> (World, ConnId) {
         let mut world = World::new(WorldOptions {
             seed: 0,
@@ -144,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "h: when the timer fires")]
+    #[should_panic(expected = "h: the timer has a wrong deadline")]
     fn a_field_expiry_without_its_timer() {
         let (mut world, _) = after(&["HSET h a 1 b 2", "HPEXPIRE h 5000 FIELDS 1 a"]);
         let node = world.node_mut(0);
@@ -169,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "l: an empty value stays behind")]
+    #[should_panic(expected = "l: an empty value was not deleted")]
     fn an_empty_value() {
         let (mut world, _) = after(&["RPUSH l a"]);
         let node = world.node_mut(0);
@@ -182,18 +196,18 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "timers of blocked clients")]
+    #[should_panic(expected = "wrong number of timers of blocked clients")]
     fn a_timer_left_behind() {
         let (mut world, conn) = after(&["BLPOP l 5"]);
         let node = world.node_mut(0);
-        let place = conn.session.place;
+        let slot = conn.session.slot;
         node.unblock(conn.session);
-        node.store.timers.arm(1_000, Timer::Blocked { place });
+        node.store.timers.arm(1_000, Timer::Blocked { slot });
         node.check();
     }
 
     #[test]
-    #[should_panic(expected = "blocked clients")]
+    #[should_panic(expected = "wrong number of blocked clients")]
     fn a_session_dropped_while_it_is_blocked() {
         let (mut world, conn) = after(&["BLPOP l 0"]);
         let node = world.node_mut(0);
@@ -202,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "subscribers of Channel")]
+    #[should_panic(expected = "wrong number of subscribers of Channel")]
     fn a_session_dropped_while_it_subscribes() {
         let (mut world, conn) = after(&["SUBSCRIBE c"]);
         let node = world.node_mut(0);
@@ -211,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "clients that watch keys")]
+    #[should_panic(expected = "wrong number of watchers")]
     fn a_watch_left_behind() {
         let (mut world, conn) = after(&["WATCH k"]);
         let node = world.node_mut(0);

@@ -1,7 +1,7 @@
-//! The configuration: what CONFIG GET shows and CONFIG SET changes.
+//! The configuration: the parameters that CONFIG GET shows and CONFIG SET changes.
 //!
-//! Every parameter of Redis is a row of [`params`], with its type and default, so that clients and tools find what
-//! they look for. Those that change what Redlatch does are also fields here, kept in step with their rows.
+//! Every parameter of Redis is a row of `params`, with its type and default, so that clients and tools find what they
+//! expect. Parameters that change the behaviour of Redlatch are also fields here, kept in step with their rows.
 
 mod params;
 
@@ -17,12 +17,12 @@ use crate::version::Version;
 
 pub use params::{PARAMS, Param, ParamKind};
 
-/// Why a parameter cannot be set.
+/// The reason why a parameter cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// No parameter has this name.
     UnknownParameter,
-    /// The value is refused, in Redis's words.
+    /// The value is refused. The text is Redis's reason.
     Refused(Cow<'static, str>),
 }
 
@@ -59,28 +59,28 @@ impl From<ConfigError> for String {
 #[derive(Clone, Debug)]
 pub struct Config {
     pub version: Version,
-    /// For INFO; 0 where there is no process of its own.
+    /// The process id that INFO reports; 0 in a process that runs no server.
     pub process_id: u32,
-    /// The values as text, in the order of [`PARAMS`].
+    /// The values as text, in the same order as [`PARAMS`].
     values: Vec<String>,
     pub databases: usize,
     pub maxclients: usize,
     pub requirepass: Vec<u8>,
     pub notify_keyspace_events: Class,
-    /// Bytes.
+    /// In bytes.
     pub proto_max_bulk_len: u64,
     pub query_buffer_limit: u64,
     pub busy_reply_threshold_ms: u64,
-    /// Microseconds; negative: nothing is logged.
+    /// In microseconds; a negative value turns the log off.
     pub slowlog_log_slower_than_us: i64,
     pub slowlog_max_len: usize,
-    /// Bytes of unread output at which a client is closed, 0 for no limit: normal clients, those that get everything
-    /// (replicas in Redis, MONITOR here), subscribers.
+    /// The bytes of unread output at which a client is disconnected, 0 for no limit: for normal clients, for replicas
+    /// (MONITOR clients here), and for subscribers.
     output_limits: [u64; 3],
 }
 
 impl Config {
-    /// The defaults of a release.
+    /// Creates the defaults of a release.
     pub fn new(version: Version) -> Config {
         let mut config = Config {
             version,
@@ -101,7 +101,7 @@ impl Config {
         config
     }
 
-    /// The value of a parameter as CONFIG GET prints it.
+    /// Returns the value of a parameter as CONFIG GET prints it.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut at = find(name.as_bytes(), self.version)?;
         if let ParamKind::Alias(other) = PARAMS[at].kind {
@@ -110,7 +110,7 @@ impl Config {
         Some(&self.values[at])
     }
 
-    /// Names and values of the parameters that match a pattern.
+    /// Returns the names and values of the parameters that match a pattern.
     pub fn matching(&self, pattern: &[u8]) -> impl Iterator<Item = (&'static str, &str)> {
         PARAMS
             .iter()
@@ -126,7 +126,11 @@ impl Config {
             .filter_map(|param| Some((param.name, self.get(param.name)?)))
     }
 
-    /// CONFIG SET: all of it or, with the error, none of it.
+    /// Sets parameters, as CONFIG SET does: all of them or, on an error, none.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a parameter is unknown or fixed, or if a value is refused.
     pub fn set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let mut values = self.values.clone();
         let mut seen: Vec<usize> = Vec::new();
@@ -149,10 +153,10 @@ impl Config {
         Ok(())
     }
 
-    /// Sets a parameter at start-up, where also fixed ones may be set.
+    /// Sets a parameter at start-up, when even fixed parameters may be set.
     ///
     /// # Errors
-    /// If there is no such parameter, or the value is refused.
+    /// If the parameter does not exist, or the value is refused.
     pub fn set_at_start(&mut self, name: &str, value: &[u8]) -> Result<(), ConfigError> {
         let at = find(name.as_bytes(), self.version).ok_or(ConfigError::UnknownParameter)?;
         let at = match PARAMS[at].kind {
@@ -172,7 +176,7 @@ impl Config {
         Ok(())
     }
 
-    /// Brings the fields in step with the texts.
+    /// Updates the fields from the texts.
     fn refresh(&mut self) {
         let int = |config: &Config, name| {
             config.get(name).and_then(|text| num::parse_i64(text.as_bytes())).unwrap_or_default()
@@ -193,7 +197,7 @@ impl Config {
         }
     }
 
-    /// The sizes at which values change their encoding, as configured.
+    /// Returns the configured thresholds between small and large encodings.
     pub fn limits(&self) -> Limits {
         let size = |name: &str, default: usize| {
             self.get(name).and_then(|text| text.parse::<usize>().ok()).unwrap_or(default)
@@ -215,7 +219,7 @@ impl Config {
         }
     }
 
-    /// The bytes of unread output at which a client is closed; 0: no limit.
+    /// Returns the bytes of unread output at which a client is disconnected, or 0 for no limit.
     pub fn output_limit(&self, session: &Session) -> u64 {
         let [normal, everything, subscriber] = self.output_limits;
         match session {

@@ -1,13 +1,13 @@
-//! What a node holds for its clients, as bytes in one canonical order, so that two runs can be compared.
+//! The state of a node as bytes in a canonical order, so that two runs can be compared.
 
 use super::Node;
-use super::session::Kind;
+use super::session::SubscriptionKind;
 use crate::store::{Entry, Value};
 
 impl Node {
-    /// Feeds to `sink`: keys with their values and expiries, subscriptions, of each session its number, database, name, queue and
-    /// whether it waits, the state of the random numbers, and the count of writes. Settings, cached scripts, watches and
-    /// the states of SIM.NODE are not part of it: what they lead to shows in the output.
+    /// Feeds these to `sink`: keys with their values and expiries; subscriptions; each session's number, database,
+    /// name, queue and whether it is blocked; the state of the random numbers; and the count of writes. Excludes
+    /// settings, cached scripts, watches and SIM.NODE states, whose effects show in the output.
     pub fn digest(&self, sink: &mut dyn FnMut(&[u8])) {
         for (index, db) in self.store.dbs.iter().enumerate() {
             let mut entries: Vec<(&[u8], &Entry)> = db.iter().map(|(_, key, entry)| (key, entry)).collect();
@@ -19,7 +19,7 @@ impl Node {
                 digest_value(&entry.value, sink);
             }
         }
-        for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+        for kind in [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard] {
             for name in self.pubsub.names(kind) {
                 bytes(sink, name);
                 self.pubsub.subscribers(kind, name).iter().for_each(|id| number(sink, id.number as i64));
@@ -55,7 +55,7 @@ pub(super) fn digest_value(value: &Value, sink: &mut dyn FnMut(&[u8])) {
     }
 }
 
-/// Length first, so that neighbours cannot be taken for each other.
+/// Feeds the length, then the bytes, so that different sequences cannot produce the same stream.
 fn bytes(sink: &mut dyn FnMut(&[u8]), bytes: &[u8]) {
     number(sink, bytes.len() as i64);
     sink(bytes);

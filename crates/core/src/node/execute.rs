@@ -1,4 +1,4 @@
-//! The life of a request inside a node: the checks in Redis's order, the handler, and what follows.
+//! Executes a request inside a node: Redis's checks in Redis's order, the handler, and what follows.
 
 use super::admission::Caller;
 use super::output::OpenReply;
@@ -16,11 +16,11 @@ use crate::wire::Reply;
 const NOT_QUEUED: [&str; 6] = ["exec", "discard", "multi", "watch", "quit", "reset"];
 
 impl Node {
-    /// Runs one request of a client that is ready for it.
+    /// Executes one request of a client that is ready for it.
     pub fn execute(&mut self, id: SessionId, argv: &[&[u8]]) {
         let now_us = self.store.now.mono_us;
         let was_running = self.scripts.is_running();
-        // A driver may name a client that is gone.
+        // A driver may name a client that has disconnected.
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.active_us = now_us;
         let mut open = session.output.open();
@@ -38,11 +38,11 @@ impl Node {
         self.serve_ready_keys();
     }
 
-    /// Gives a reply to its client, and behind it the messages that the client caused for itself.
+    /// Sends a reply to its client, followed by the messages that the request caused for that client.
     pub(super) fn finish_reply(&mut self, id: SessionId, mut open: OpenReply) {
         let (conn, now_ms) = (self.conn(id), self.store.now.mono_ms());
         let session = &mut self.sessions[id];
-        // The reply of a client that waits is still to come.
+        // The reply to a blocked client comes later.
         let is_complete = session.blocked.is_none() || !open.bytes().is_empty();
         let stages = &self.stages;
         let hold = |until, bytes: &[u8]| stages.reply_held(&HeldReply { conn, until, bytes, now_ms });
@@ -59,8 +59,8 @@ impl Node {
         self.limit_output(id);
     }
 
-    /// What a command wrote behind `start` is dropped if its client wants no replies. Before 7.2 messages to oneself
-    /// come before the reply of the command that sent them.
+    /// Drops what a command wrote after `start` if the client wants no replies. Before 7.2 the messages that a command
+    /// causes for its own client precede its reply; inserts them there.
     fn settle_reply(&mut self, id: SessionId, reply: &mut Reply, start: usize) {
         let pushes_first = self.config.version < Version::V7_2;
         let session = &mut self.sessions[id];
@@ -75,7 +75,7 @@ impl Node {
         }
     }
 
-    /// Writes to a client outside of a request of its own.
+    /// Writes to a client outside its own requests.
     pub fn write_reply(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let session = &mut self.sessions[id];
         let mut open = session.output.open();
@@ -84,7 +84,7 @@ impl Node {
         self.finish_reply(id, open);
     }
 
-    /// Runs a blocked client's request again. True: it still has to wait.
+    /// Runs the request of a blocked client again. Returns true if it still has to wait.
     pub(super) fn run_again(&mut self, id: SessionId, blocked: &Blocked, key: &[u8]) -> bool {
         let argv = blocked.argv.args();
         let Some(command) = table::find(&argv, self.config.version) else { return false };
@@ -109,7 +109,7 @@ impl Node {
         waits
     }
 
-    /// Checks in the order of Redis's `processCommand`, then queues or calls.
+    /// Makes the checks of Redis's `processCommand`, in that order, then queues or calls the command.
     fn process(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> Outcome {
         let command = match self.admit(id, argv, Caller::Client) {
             Ok(command) => command,
@@ -132,14 +132,15 @@ impl Node {
         self.call(id, command, argv, reply, Origin::Client)
     }
 
-    /// A command was refused before it ran: a transaction being queued will abort, and one to be run ends.
+    /// Refuses a command before it runs: a transaction that is being queued will abort, and an EXEC ends its
+    /// transaction.
     fn refuse(&mut self, id: SessionId, argv: &[&[u8]], error: Error) -> Error {
         let is_exec = argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
         let session = &mut self.sessions[id];
         if is_exec {
             session.multi = None;
             self.unwatch(id);
-            // Only texts that stand for themselves keep their code, and that of the arity is put together.
+            // Redis keeps the code only of errors that are constant texts; it composes the arity error.
             let why = error.text().strip_prefix(b"ERR ").unwrap_or(error.text());
             return Error::owned([b"EXECABORT Transaction discarded because of: ", why].concat());
         }
@@ -168,12 +169,17 @@ impl Node {
         !exempt && (!writes_only || writes())
     }
 
-    /// Scripts count as writes to a pause, unless their command promises otherwise.
+    /// Returns whether CLIENT PAUSE has to treat a command as a write: scripts count as writes, unless called by a
+    /// read-only command.
     fn script_may_write(&self, command: &Command) -> bool {
         matches!(command.name, "eval" | "evalsha")
     }
 
-    /// Calls a handler and does what follows every command. Errors come back unwritten.
+    /// Calls a handler and does what follows every command. Does not write errors to the reply: returns them.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the error that the handler returns.
     pub fn call(
         &mut self,
         id: SessionId,
@@ -191,7 +197,8 @@ impl Node {
         let start = reply.len();
         let mut ctx = Ctx::new(self, id, command, argv, reply, origin);
         let outcome = (command.run)(&mut ctx);
-        // The commands that EXEC ran have settled theirs one by one; a script's replies go to the script.
+        // Commands run by EXEC have already settled their replies one by one; the reply to a script's call goes to the
+        // script.
         if origin != Origin::Script && (command.name != "exec" || wants_no_reply) {
             self.settle_reply(id, reply, start);
         }
@@ -207,7 +214,7 @@ impl Node {
         outcome
     }
 
-    /// One command of a script. Returns whether it was one that writes.
+    /// Executes one command of a script. Returns whether it is a write command.
     pub fn call_from_script(
         &mut self,
         id: SessionId,
@@ -229,13 +236,13 @@ impl Node {
         writes
     }
 
-    /// Shows a command that Redis does not have to the stages. Returns whether they have answered.
+    /// Offers a command that Redis does not have to the stages. Returns whether they have answered it.
     fn answers_foreign_call(&self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> bool {
         table::find(argv, self.config.version).is_none()
             && self.stages.foreign_call(&self.script_call(id, argv), reply)
     }
 
-    /// A command of a script, as the stages see it.
+    /// Returns a command of a script in the form that stages receive.
     pub(super) fn script_call<'a>(&self, id: SessionId, argv: &'a [&'a [u8]]) -> ScriptCall<'a> {
         let db = self.sessions[id].db;
         ScriptCall { node: self.index, db, argv }
@@ -247,7 +254,7 @@ impl Node {
         reply.error(error.text());
     }
 
-    /// Shows a command to the clients that MONITOR.
+    /// Sends a command to the clients that MONITOR.
     pub fn feed_monitors(&mut self, id: SessionId, db: usize, argv: &[&[u8]], from_script: bool) {
         if self.monitors.is_empty() {
             return;
@@ -267,7 +274,7 @@ impl Node {
         }
     }
 
-    /// Ends a client whose unread output has grown beyond `client-output-buffer-limit`.
+    /// Disconnects a client whose unread output exceeds `client-output-buffer-limit`.
     pub(super) fn limit_output(&mut self, id: SessionId) {
         let session = &mut self.sessions[id];
         let limit = self.config.output_limit(session);

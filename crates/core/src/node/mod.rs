@@ -1,7 +1,7 @@
-//! One emulated Redis: its sessions, databases, subscriptions, scripts and settings.
+//! One emulated Redis server: its sessions, databases, subscriptions, scripts and settings.
 //!
-//! A node is a state machine. It has no clock of its own: the world sets `store.now` before each event and asks the node
-//! to fire the timers that are due. It writes only into its sessions' buffers.
+//! A node is a state machine without a clock: the world sets `store.now` before each event and makes the node fire its
+//! due timers. A node writes only to its sessions' output buffers.
 
 mod admission;
 #[cfg(debug_assertions)]
@@ -33,13 +33,13 @@ pub use session::{ConnId, Session, SessionId, Sessions};
 
 use states::State;
 
-/// Why the node wants the process, or a test that stands for it, to act.
+/// An action that the node requests from its process, or from a test that takes the process's place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request {
     Shutdown,
 }
 
-/// CLIENT PAUSE: which commands are held back.
+/// The state of CLIENT PAUSE: which commands it postpones, and until when (monotonic, in ms).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pause {
     pub writes_only: bool,
@@ -47,8 +47,12 @@ pub struct Pause {
 }
 
 /// One emulated Redis.
+///
+/// # Panics
+///
+/// Methods that take a [`SessionId`] expect a connected client, and may panic if it has disconnected.
 pub struct Node {
-    /// Its number in the world.
+    /// The node's number in the world.
     pub index: usize,
     pub config: Config,
     pub store: Store,
@@ -59,45 +63,46 @@ pub struct Node {
     pub stats: stats::Stats,
     pub slowlog: slowlog::Slowlog,
     pub rng: Rng,
-    /// Sessions that watch a key.
+    /// The sessions that watch each key.
     pub watchers: blocking::Watchers,
     pub monitors: Vec<SessionId>,
     pub pause: Option<Pause>,
-    /// DEBUG SET-ACTIVE-EXPIRE: whether the wheel removes keys that nobody touches.
+    /// Whether the wheel removes expired keys that nobody accesses (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expire: bool,
     /// The client whose command is running.
     pub executing: Option<SessionId>,
-    /// Writes so far: INFO's `rdb_changes_since_last_save`.
+    /// The number of writes so far, which INFO reports as `rdb_changes_since_last_save`.
     pub dirty: u64,
     pub request: Option<Request>,
-    /// The number of the event that is being handled.
+    /// The number of the current event.
     pub event: u64,
-    /// How far SIM.CLOCK JUMP has moved this node's wall clock from the world's.
+    /// The ms by which SIM.CLOCK JUMP has moved this node's wall clock away from the world's.
     pub wall_jump_ms: i64,
     pub replication: replication::Replication,
     pub states: states::States,
-    /// Requests and timers wait.
+    /// Whether requests and timers wait, as in a stopped process.
     pub paused: bool,
-    /// Clients whose requests came while the node was paused, in that order.
+    /// The clients whose requests arrived while the node was paused, in the order of arrival.
     pub inbox: Vec<SessionId>,
-    /// No client is let in.
+    /// Whether the node refuses connections, as if its process had ended.
     pub stopped: bool,
-    /// What watches this node and interferes with it.
+    /// The implementation that observes this node and interferes with it.
     pub stages: Rc<dyn Stages>,
-    /// The stages at which it wants to be called.
+    /// The stages at which that implementation wants to be called.
     pub interest: Interest,
-    /// The request that is running asks the stages before each command of a script.
+    /// Whether the running request asks the stages before each command of a script.
     pub asks_calls: bool,
     #[cfg(debug_assertions)]
     events_until_check: usize,
     #[cfg(debug_assertions)]
     announced: announced::Announced,
-    /// 40 hex digits, new with each start.
+    /// Forty hex digits, different for each start.
     pub run_id: String,
     pub replication_id: String,
 }
 
 impl Node {
+    /// Creates node number `index` of a world.
     pub fn new(index: usize, config: Config, mut rng: Rng, now: Now, stages: Rc<dyn Stages>) -> Node {
         let limits = config.limits();
         let run_id = rng.hex(40);
@@ -139,7 +144,8 @@ impl Node {
         }
     }
 
-    /// A client connects, by the control port or not. Beyond `maxclients` it gets the error and is closed.
+    /// Connects a client, with `control` through the control port. Beyond `maxclients` the client gets an error and is
+    /// disconnected.
     pub fn open(&mut self, addr: String, laddr: String, control: bool) -> SessionId {
         let id = self.sessions.open(self.config.version, addr, laddr, self.store.now.mono_us);
         self.stats.connections_received += 1;
@@ -163,12 +169,12 @@ impl Node {
         id
     }
 
-    /// Names one of its clients in the world.
+    /// Returns the world's name for one of this node's clients.
     pub fn conn(&self, id: SessionId) -> ConnId {
         ConnId { node: self.index, session: id }
     }
 
-    /// A client is gone: nothing of it stays. Its script, if one runs, goes on to its end before that.
+    /// Removes a client that has disconnected. If its script is running, the script first runs to its end.
     pub fn close(&mut self, id: SessionId) {
         if self.sessions.get(id).is_none() || self.scripts.client_left(id) {
             return;
@@ -181,7 +187,7 @@ impl Node {
         self.sessions.remove(id);
     }
 
-    /// The client's bytes are no request: it gets the error and is closed.
+    /// Replies to bytes that are not a valid request with the error, and closes the connection.
     pub fn protocol_error(&mut self, id: SessionId, error: &ProtocolError) {
         if let Some(session) = self.sessions.get_mut(id) {
             let text = format!("ERR Protocol error: {}", error.0);
@@ -191,7 +197,7 @@ impl Node {
         }
     }
 
-    /// Gives back a ticket for held output: its bytes, and those behind it up to the next held ones, may go.
+    /// Releases the output held under a ticket: its bytes, and those after it up to the next held output, may be sent.
     pub fn release_output(&mut self, id: SessionId, ticket: Ticket) {
         if let Some(session) = self.sessions.get_mut(id) {
             session.output.release(ticket);
@@ -199,13 +205,13 @@ impl Node {
         self.sessions.mark_dirty(id);
     }
 
-    /// Closes a connection once its output is written.
+    /// Closes a connection once its output has been written.
     pub fn end_session(&mut self, id: SessionId) {
         self.sessions[id].closing = true;
         self.sessions.mark_dirty(id);
     }
 
-    /// Ends a connection at once, whatever is still unwritten.
+    /// Closes a connection at once and drops its unwritten output.
     pub fn kill_session(&mut self, id: SessionId) {
         self.unblock(id);
         self.end_session(id);
@@ -214,12 +220,12 @@ impl Node {
         session.killed = true;
     }
 
-    /// The world's clock has come to `now`.
+    /// Sets the node's time to that of the world's clock.
     pub fn set_now(&mut self, now: Now) {
         self.store.now = Now { wall_offset_ms: now.wall_offset_ms.saturating_add(self.wall_jump_ms), ..now };
     }
 
-    /// The process ends: all connections but one are lost, and with `wipe` the data is too.
+    /// Emulates the end of the process: closes all connections but one, and with `wipe` deletes the data.
     pub fn stop(&mut self, wipe: bool, but: Option<SessionId>) {
         self.stopped = true;
         let clients = self.sessions.iter().filter(|session| !session.is_control);
@@ -236,13 +242,14 @@ impl Node {
         }
     }
 
-    /// Monotonic time, in ms, before which no timer of this node is due.
+    /// Returns a monotonic time, in ms, before which no timer of this node is due.
     pub fn next_wakeup_ms(&self) -> Option<u64> {
         let stands_still = self.scripts.is_running() || self.paused || self.stopped;
         if stands_still { None } else { self.store.timers.next_wakeup_ms() }
     }
 
-    /// Fires the next timer due at `store.now`. False: none is due. While a script runs time stands still for the data.
+    /// Fires the next timer that is due at `store.now`. Returns false if none is due or a script is running: no timer
+    /// fires while it runs.
     pub fn fire_next_timer(&mut self) -> bool {
         if self.scripts.is_running() {
             return false;
@@ -250,7 +257,7 @@ impl Node {
         let Some((_, timer)) = self.store.timers.pop_due(self.store.now.mono_ms()) else { return false };
         match timer {
             Timer::Key { db, slot } => self.key_timer_fired(db as usize, slot),
-            Timer::Blocked { place } => self.blocked_too_long(place),
+            Timer::Blocked { slot } => self.block_timed_out(slot),
             Timer::Unpause => self.unpause(),
         }
         self.serve_ready_keys();

@@ -1,11 +1,11 @@
-//! Keyspace events, watched keys and the end of keys: what follows a change of data.
+//! What follows a change of data: keyspace events, broken watches, and the removal of expired keys.
 
 use super::Node;
 use super::replication::Role;
-use super::session::Kind;
+use super::session::SubscriptionKind;
 use crate::store::Value;
 
-/// Classes of keyspace events, as the letters of `notify-keyspace-events`.
+/// A set of classes of keyspace events, written as the letters of `notify-keyspace-events`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class(pub u16);
 
@@ -25,7 +25,7 @@ impl Class {
     pub const MODULE: Class = Class(1 << 12);
     pub const NEW: Class = Class(1 << 13);
 
-    /// Every class but misses and new keys: the letter `A`.
+    /// Every class except key misses and new keys: the letter `A`.
     const ALL: u16 = 0b0001_0111_1111_1100;
 
     /// The letters in the order Redis prints them.
@@ -46,7 +46,7 @@ impl Class {
         (b'm', Class::KEY_MISS),
     ];
 
-    /// Reads the letters; `None` if there is an unknown one.
+    /// Parses the letters. Returns `None` if one is unknown.
     pub fn parse(letters: &[u8]) -> Option<Class> {
         let mut set = 0;
         for &letter in letters {
@@ -58,7 +58,7 @@ impl Class {
         Some(Class(set))
     }
 
-    /// The letters of a set of classes.
+    /// Returns the letters of a set of classes.
     pub fn letters(self) -> String {
         let all = self.0 & Class::ALL == Class::ALL;
         let mut text = String::new();
@@ -73,13 +73,14 @@ impl Class {
         text
     }
 
+    /// Returns whether the set contains any class of `class`.
     pub fn has(self, class: Class) -> bool {
         self.0 & class.0 != 0
     }
 }
 
 impl Node {
-    /// Publishes a keyspace event if its class is asked for.
+    /// Publishes a keyspace event if the configuration enables its class.
     pub fn notify(&mut self, class: Class, event: &str, db: usize, key: &[u8]) {
         let wanted = self.config.notify_keyspace_events;
         if !wanted.has(class) {
@@ -87,15 +88,16 @@ impl Node {
         }
         if wanted.has(Class::KEYSPACE) {
             let channel = [format!("__keyspace@{db}__:").as_bytes(), key].concat();
-            self.publish(Kind::Channel, &channel, event.as_bytes());
+            self.publish(SubscriptionKind::Channel, &channel, event.as_bytes());
         }
         if wanted.has(Class::KEYEVENT) {
             let channel = format!("__keyevent@{db}__:{event}");
-            self.publish(Kind::Channel, channel.as_bytes(), key);
+            self.publish(SubscriptionKind::Channel, channel.as_bytes(), key);
         }
     }
 
-    /// Tells those who watch a key that it changed. Those who wait for one to appear are told where it is inserted.
+    /// Notes that a key has changed: breaks the watches on it and records it for the replicas. The insertion of a key
+    /// signals the clients that are blocked on it.
     pub fn signal_modified(&mut self, db: usize, key: &[u8]) {
         #[cfg(debug_assertions)]
         self.note_announced(db, key);
@@ -105,7 +107,7 @@ impl Node {
         self.replication.note_key(db, key);
     }
 
-    /// Removes a key whose life is over.
+    /// Removes an expired key.
     pub fn expire_key(&mut self, db: usize, slot: u32) {
         let Some(key) = self.store.dbs[db].key(slot).map(Box::<[u8]>::from) else { return };
         self.store.remove(db, slot);
@@ -115,7 +117,7 @@ impl Node {
         self.signal_modified(db, &key);
     }
 
-    /// The wheel says that a key, or a field of it, has ended.
+    /// Removes the key, or the hash fields, whose timer has fired.
     pub(super) fn key_timer_fired(&mut self, db: usize, slot: u32) {
         self.store.timer_fired(db, slot);
         if !self.may_expire() {
@@ -133,7 +135,8 @@ impl Node {
         self.store.rearm(db, slot);
     }
 
-    /// Fields of a hash have reached their end and are gone; so is the hash if they were its last.
+    /// Publishes the events for `removed` hash fields that have expired, and removes the hash if they were its last
+    /// fields.
     fn hash_fields_expired(&mut self, db: usize, slot: u32, removed: usize) {
         if removed == 0 {
             return;
@@ -152,17 +155,18 @@ impl Node {
         self.signal_modified(db, &key);
     }
 
-    /// Whether expired keys are removed now: not while DEBUG or CLIENT PAUSE hold expiry back.
+    /// Returns whether expired keys are removed at present. DEBUG SET-ACTIVE-EXPIRE and CLIENT PAUSE suspend that.
     pub fn may_expire(&self) -> bool {
         self.active_expire && self.may_remove_expired()
     }
 
-    /// Whether a key past its end is removed when somebody meets it: a replica leaves that to its master.
+    /// Returns whether accessing an expired key removes it. CLIENT PAUSE suspends that, and a replica leaves it to its
+    /// master.
     pub fn may_remove_expired(&self) -> bool {
         self.pause.is_none() && self.replication.role == Role::Master
     }
 
-    /// Active expiry goes on: removes what ended while it was held back.
+    /// Resumes active expiry: removes the keys that expired while it was suspended.
     pub fn resume_expiry(&mut self) {
         if !self.may_expire() {
             return;

@@ -1,9 +1,9 @@
-//! The bytes on their way to one client, in the order in which the client gets them.
+//! The bytes on their way to one client, in the order in which the client receives them.
 //!
-//! A request opens a reply behind everything that is on its way already, and closes it when it is complete. Messages of
-//! others go straight to the end; messages that a request causes for its own client wait until its reply is closed, for
-//! they follow it. A test can lose, replace, cut or hold a reply, or hold a message; what is held holds back everything
-//! behind it, as a TCP stream does.
+//! A request opens a reply after all output that is already on its way, and closes the reply when it is complete.
+//! Messages caused by other clients are appended at once. Messages that a request causes for its own client wait until
+//! its reply is closed, because they follow it. A test can lose, replace, cut off or hold a reply, or hold a message.
+//! Held output delays everything after it, as in a TCP stream.
 
 use std::collections::VecDeque;
 
@@ -14,54 +14,55 @@ use crate::wire::{Protocol, Reply};
 /// The output of one session.
 #[derive(Debug)]
 pub struct Output {
-    /// Everything that the driver has not taken, held bytes included.
+    /// All bytes that the driver has not taken yet, including held ones.
     bytes: Reply,
-    /// Messages that the running request caused for its own client.
+    /// The messages that the running request has caused for its own client.
     own_pushes: Vec<u8>,
-    /// How much of `bytes` is in the trace already.
+    /// How many of `bytes` the trace already contains.
     traced: usize,
     interference: Option<Box<Interference>>,
 }
 
-/// What a test does to the output. Most sessions have none.
+/// A test's interference with the output. Most sessions have none.
 #[derive(Debug, Default)]
 struct Interference {
-    /// What is to happen to the next reply, in this order.
+    /// The effects on the next reply, in the order in which they apply.
     effects: Vec<ReplyEffect>,
-    /// Where held bytes begin, first to last.
+    /// The held ranges, first to last.
     held: VecDeque<Held>,
-    /// From this byte on nothing reaches the client any more.
+    /// The offset from which on the client receives nothing more.
     lost_from: Option<usize>,
 }
 
-/// Bytes from `at` on stay until the ticket is given back.
+/// Output that is held from `at` on, until its ticket is released.
 #[derive(Debug)]
 struct Held {
     at: usize,
     ticket: Ticket,
 }
 
-/// A reply that is being written, behind everything that was on its way before.
+/// A reply that is being written, after all output that was already on its way.
 #[derive(Debug)]
 pub struct OpenReply {
     pub reply: Reply,
-    /// Where the reply begins.
+    /// The offset at which the reply begins.
     pub start: usize,
 }
 
 impl OpenReply {
-    /// Takes back what was written of the reply.
+    /// Discards everything written to the reply so far.
     pub fn discard(&mut self) {
         self.reply.truncate(self.start);
     }
 
-    /// The bytes of the reply so far.
+    /// Returns the bytes written to the reply so far.
     pub fn bytes(&self) -> &[u8] {
         &self.reply.as_bytes()[self.start..]
     }
 }
 
 impl Output {
+    /// Creates an empty output.
     pub fn new(version: Version) -> Output {
         Output {
             bytes: Reply::new(Protocol::Resp2, version),
@@ -71,33 +72,36 @@ impl Output {
         }
     }
 
+    /// Returns the protocol of the client.
     pub fn protocol(&self) -> Protocol {
         self.bytes.protocol
     }
 
-    /// How many bytes the driver has not taken, held ones included.
+    /// Returns how many bytes the driver has not taken yet, including held ones.
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
+    /// Returns whether the driver has taken everything.
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
     // ---- writing -------------------------------------------------------------------------------------------------
 
+    /// Opens a reply.
     pub fn open(&mut self) -> OpenReply {
         let reply = self.bytes.take();
         OpenReply { start: reply.len(), reply }
     }
 
-    /// The reply is complete. What others wrote meanwhile follows it, then the messages that its request caused.
+    /// Closes a complete reply. The messages that others wrote meanwhile follow it, then those that its request caused.
     pub fn close(&mut self, open: OpenReply) {
         self.put_back(open);
         self.bytes.raw(&std::mem::take(&mut self.own_pushes));
     }
 
-    /// The reply will be completed later: returns what there is of it.
+    /// Closes a reply that will be completed later. Returns the part written so far.
     pub fn suspend(&mut self, mut open: OpenReply) -> Vec<u8> {
         let begun = open.bytes().to_vec();
         open.discard();
@@ -110,29 +114,29 @@ impl Output {
         self.bytes.raw(meanwhile.as_bytes());
     }
 
-    /// Writes behind everything: a message of another client, or an error that answers no request.
+    /// Appends to the output: a message from another client, or an error that answers no request.
     pub fn append(&mut self, write: impl FnOnce(&mut Reply)) {
         write(&mut self.bytes);
     }
 
-    /// Keeps a message that the running request causes for its own client.
+    /// Stores a message that the running request causes for its own client.
     pub fn append_own(&mut self, push: &[u8]) {
         self.own_pushes.extend_from_slice(push);
     }
 
-    /// The messages that the running request has caused for its own client so far.
+    /// Takes the messages that the running request has caused for its own client so far.
     pub fn take_own(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.own_pushes)
     }
 
-    /// Takes back what was written after the output was `len` bytes long.
+    /// Removes and returns everything after the first `len` bytes of the output.
     pub fn take_back(&mut self, len: usize) -> Vec<u8> {
         let taken = self.bytes.as_bytes().get(len..).unwrap_or_default().to_vec();
         self.bytes.truncate(len);
         taken
     }
 
-    /// The connection ends at once: nothing more is sent.
+    /// Drops all output, because the connection is being killed.
     pub fn clear(&mut self) {
         self.bytes.clear();
     }
@@ -143,15 +147,15 @@ impl Output {
         self.interference.get_or_insert_default()
     }
 
-    /// Says what is to happen to the next reply.
+    /// Sets the effects on the next reply.
     pub fn expect_effects(&mut self, effects: Vec<ReplyEffect>) {
         if !effects.is_empty() {
             self.interference().effects = effects;
         }
     }
 
-    /// Applies what is to happen to a reply that is complete. `hold` gives the ticket for bytes to be held. Returns whether
-    /// the connection ends.
+    /// Applies the effects to a complete reply. `hold` returns the ticket for bytes to be held. Returns whether the
+    /// connection has to be closed.
     pub fn apply_effects(
         &mut self,
         open: &mut OpenReply,
@@ -182,33 +186,34 @@ impl Output {
         closes
     }
 
-    /// Holds everything that is written from here on.
+    /// Holds everything written from here on until the ticket is released.
     pub fn hold(&mut self, ticket: Ticket) {
         let at = self.len();
         self.interference().held.push_back(Held { at, ticket });
     }
 
-    /// Gives back a ticket: its bytes may go, and those behind it up to the next held ones.
+    /// Releases the output held under a ticket, up to the next held output.
     pub fn release(&mut self, ticket: Ticket) {
         if let Some(interference) = &mut self.interference {
             interference.held.retain(|held| held.ticket != ticket);
         }
     }
 
+    /// Returns whether any output is held.
     pub fn is_holding(&self) -> bool {
         self.interference.as_ref().is_some_and(|interference| !interference.held.is_empty())
     }
 
     // ---- reading -------------------------------------------------------------------------------------------------
 
-    /// How many bytes the driver may take.
+    /// Returns how many bytes the driver may take.
     pub fn ready_len(&self) -> usize {
         let Some(interference) = &self.interference else { return self.len() };
         let held_at = interference.held.front().map(|held| held.at);
         held_at.into_iter().chain(interference.lost_from).min().map_or(self.len(), |at| at.min(self.len()))
     }
 
-    /// Moves the bytes that the driver may take behind what `into` holds.
+    /// Moves the bytes that the driver may take to the end of `into`.
     pub fn take_ready(&mut self, into: &mut Vec<u8>) {
         let len = self.ready_len();
         if let Some(interference) = &mut self.interference {
@@ -227,13 +232,13 @@ impl Output {
         }
     }
 
-    /// Whether there are bytes that the trace does not have.
+    /// Returns whether there are bytes that the trace does not contain yet.
     pub fn has_untraced(&mut self) -> bool {
         self.traced = self.traced.min(self.len());
         self.traced < self.len()
     }
 
-    /// The bytes that the trace does not have; it has them from now on.
+    /// Returns the bytes that the trace does not contain yet, and counts them as traced.
     pub fn take_untraced(&mut self) -> &[u8] {
         let from = std::mem::replace(&mut self.traced, self.bytes.len());
         self.bytes.as_bytes().get(from..).unwrap_or_default()

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::Node;
-use super::session::{Kind, SessionId};
+use super::session::{SessionId, SubscriptionKind};
 use crate::glob;
 use crate::stages::{Push, PushFate};
 use crate::wire::Reply;
 
-/// Who listens to what. Subscribers are kept in the order they subscribed, which is the order messages reach them.
+/// The subscribers of each channel. They are in the order in which they subscribed, which is also the order of
+/// delivery.
 #[derive(Default)]
 pub struct PubSub {
     channels: BTreeMap<Box<[u8]>, Vec<SessionId>>,
@@ -17,51 +18,52 @@ pub struct PubSub {
 }
 
 impl PubSub {
-    fn table(&self, kind: Kind) -> &BTreeMap<Box<[u8]>, Vec<SessionId>> {
+    fn table(&self, kind: SubscriptionKind) -> &BTreeMap<Box<[u8]>, Vec<SessionId>> {
         match kind {
-            Kind::Channel => &self.channels,
-            Kind::Pattern => &self.patterns,
-            Kind::Shard => &self.shards,
+            SubscriptionKind::Channel => &self.channels,
+            SubscriptionKind::Pattern => &self.patterns,
+            SubscriptionKind::Shard => &self.shards,
         }
     }
 
-    fn table_mut(&mut self, kind: Kind) -> &mut BTreeMap<Box<[u8]>, Vec<SessionId>> {
+    fn table_mut(&mut self, kind: SubscriptionKind) -> &mut BTreeMap<Box<[u8]>, Vec<SessionId>> {
         match kind {
-            Kind::Channel => &mut self.channels,
-            Kind::Pattern => &mut self.patterns,
-            Kind::Shard => &mut self.shards,
+            SubscriptionKind::Channel => &mut self.channels,
+            SubscriptionKind::Pattern => &mut self.patterns,
+            SubscriptionKind::Shard => &mut self.shards,
         }
     }
 
-    /// How many distinct channels or patterns have subscribers.
-    pub fn len(&self, kind: Kind) -> usize {
+    /// Returns how many distinct channels or patterns have subscribers.
+    pub fn len(&self, kind: SubscriptionKind) -> usize {
         self.table(kind).len()
     }
 
-    /// Channels with subscribers, sorted by name.
-    pub fn names(&self, kind: Kind) -> impl Iterator<Item = &[u8]> {
+    /// Returns the channels or patterns with subscribers, sorted by name.
+    pub fn names(&self, kind: SubscriptionKind) -> impl Iterator<Item = &[u8]> {
         self.table(kind).keys().map(|name| &**name)
     }
 
-    pub fn subscribers(&self, kind: Kind, name: &[u8]) -> &[SessionId] {
+    /// Returns the subscribers of a channel or pattern, in the order in which they subscribed.
+    pub fn subscribers(&self, kind: SubscriptionKind, name: &[u8]) -> &[SessionId] {
         self.table(kind).get(name).map_or(&[], |sessions| sessions.as_slice())
     }
 }
 
-impl Kind {
-    /// The words of the messages that confirm a change of subscriptions.
+impl SubscriptionKind {
+    /// Returns the first words of the messages that confirm a subscription and its end.
     fn words(self) -> (&'static [u8], &'static [u8]) {
         match self {
-            Kind::Channel => (b"subscribe", b"unsubscribe"),
-            Kind::Pattern => (b"psubscribe", b"punsubscribe"),
-            Kind::Shard => (b"ssubscribe", b"sunsubscribe"),
+            SubscriptionKind::Channel => (b"subscribe", b"unsubscribe"),
+            SubscriptionKind::Pattern => (b"psubscribe", b"punsubscribe"),
+            SubscriptionKind::Shard => (b"ssubscribe", b"sunsubscribe"),
         }
     }
 }
 
 impl Node {
     /// Adds a subscription and confirms it in `reply`.
-    pub fn subscribe(&mut self, id: SessionId, kind: Kind, name: &[u8], reply: &mut Reply) {
+    pub fn subscribe(&mut self, id: SessionId, kind: SubscriptionKind, name: &[u8], reply: &mut Reply) {
         let session = &mut self.sessions[id];
         let own = session.subscriptions_mut(kind);
         if !own.iter().any(|known| **known == *name) {
@@ -71,14 +73,14 @@ impl Node {
         self.confirm(id, kind, kind.words().0, Some(name), reply);
     }
 
-    /// Ends a subscription and confirms it in `reply`, also where there was none.
-    pub fn unsubscribe(&mut self, id: SessionId, kind: Kind, name: &[u8], reply: &mut Reply) {
+    /// Ends a subscription and confirms it in `reply`, even if it did not exist.
+    pub fn unsubscribe(&mut self, id: SessionId, kind: SubscriptionKind, name: &[u8], reply: &mut Reply) {
         self.forget_subscription(id, kind, name);
         self.confirm(id, kind, kind.words().1, Some(name), reply);
     }
 
-    /// Ends all subscriptions of a kind; without any there is still one confirmation.
-    pub fn unsubscribe_all(&mut self, id: SessionId, kind: Kind, reply: &mut Reply) {
+    /// Ends all subscriptions of a kind and confirms each; sends one confirmation even if there are none.
+    pub fn unsubscribe_all(&mut self, id: SessionId, kind: SubscriptionKind, reply: &mut Reply) {
         let session = &self.sessions[id];
         let names = session.subscriptions(kind).to_vec();
         if names.is_empty() {
@@ -89,9 +91,9 @@ impl Node {
         }
     }
 
-    /// Ends all subscriptions without a word, for a client that leaves or resets.
+    /// Ends all subscriptions without confirmation, for a client that disconnects or resets.
     pub fn drop_subscriptions(&mut self, id: SessionId) {
-        for kind in [Kind::Channel, Kind::Pattern, Kind::Shard] {
+        for kind in [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard] {
             let session = &self.sessions[id];
             for name in session.subscriptions(kind).to_vec() {
                 self.forget_subscription(id, kind, &name);
@@ -99,7 +101,7 @@ impl Node {
         }
     }
 
-    fn forget_subscription(&mut self, id: SessionId, kind: Kind, name: &[u8]) {
+    fn forget_subscription(&mut self, id: SessionId, kind: SubscriptionKind, name: &[u8]) {
         let session = &mut self.sessions[id];
         session.subscriptions_mut(kind).retain(|known| **known != *name);
         let table = self.pubsub.table_mut(kind);
@@ -111,10 +113,17 @@ impl Node {
         }
     }
 
-    fn confirm(&self, id: SessionId, kind: Kind, word: &[u8], name: Option<&[u8]>, reply: &mut Reply) {
+    fn confirm(
+        &self,
+        id: SessionId,
+        kind: SubscriptionKind,
+        word: &[u8],
+        name: Option<&[u8]>,
+        reply: &mut Reply,
+    ) {
         let session = &self.sessions[id];
         let count = match kind {
-            Kind::Shard => session.shards.len(),
+            SubscriptionKind::Shard => session.shards.len(),
             _ => session.channels.len() + session.patterns.len(),
         };
         reply.push(3);
@@ -123,9 +132,10 @@ impl Node {
         reply.int(count as i64);
     }
 
-    /// Sends a message to the subscribers of a channel and of the patterns it matches; returns how many received it.
-    pub fn publish(&mut self, kind: Kind, channel: &[u8], message: &[u8]) -> usize {
-        let word: &[u8] = if kind == Kind::Shard { b"smessage" } else { b"message" };
+    /// Publishes a message to the subscribers of a channel and of the patterns that match it. Returns how many received
+    /// it.
+    pub fn publish(&mut self, kind: SubscriptionKind, channel: &[u8], message: &[u8]) -> usize {
+        let word: &[u8] = if kind == SubscriptionKind::Shard { b"smessage" } else { b"message" };
         self.replication.note_message(kind, channel, message);
         let mut receivers: Vec<SessionId> = self.pubsub.subscribers(kind, channel).to_vec();
         for &id in &receivers {
@@ -136,7 +146,7 @@ impl Node {
                 out.bulk(message);
             });
         }
-        if kind == Kind::Shard || self.pubsub.patterns.is_empty() {
+        if kind == SubscriptionKind::Shard || self.pubsub.patterns.is_empty() {
             return receivers.len();
         }
         let matching: Vec<(Box<[u8]>, Vec<SessionId>)> = (self.pubsub.patterns.iter())
@@ -158,7 +168,7 @@ impl Node {
         receivers.len()
     }
 
-    /// Delivers a message to one subscriber, as far as the stages let it.
+    /// Delivers a message to one subscriber, as far as the stages permit.
     fn deliver(&mut self, id: SessionId, channel: &[u8], write: impl Fn(&mut Reply)) {
         if !self.interest.pushes {
             return self.push_to(id, write);
@@ -169,7 +179,7 @@ impl Node {
         match self.stages.push(&push) {
             PushFate::Deliver(times) => (0..times).for_each(|_| self.push_to(id, &write)),
             PushFate::Hold(ticket) => {
-                // A message to oneself takes its place in the stream at once; the reply follows it.
+                // A message to the publisher itself enters the stream at once; the reply follows it.
                 let session = &mut self.sessions[id];
                 session.output.hold(ticket);
                 session.output.append(write);
@@ -178,7 +188,7 @@ impl Node {
         }
     }
 
-    /// Writes an out-of-band message to a client. The one whose command is running gets it with its reply.
+    /// Writes an out-of-band message to a client. The client whose command is running gets it after its reply.
     pub fn push_to(&mut self, id: SessionId, write: impl FnOnce(&mut Reply)) {
         let is_caller = self.executing == Some(id);
         let session = &mut self.sessions[id];

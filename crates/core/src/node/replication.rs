@@ -1,16 +1,17 @@
-//! Replication between nodes of one world: a master's writes reach its replicas as the states of the keys they left.
+//! Replication between the nodes of one world. A master sends its replicas the resulting states of the keys it wrote,
+//! not commands.
 //!
-//! What one event wrote is one entry, applied as a whole, as Redis wraps a script or a transaction. The world carries
-//! entries over links that are up, down, or some writes behind.
+//! The writes of one event form one entry, which is applied as a whole, as Redis wraps a script or a transaction. The
+//! world carries entries over links that are up, down, or a number of writes behind.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-use super::session::{Kind, SessionId, Wait};
+use super::session::{SessionId, SubscriptionKind, Wait};
 use super::{Node, blocking};
 use crate::store::Value;
 
-/// What a node is in the replication.
+/// The role of a node in replication.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Role {
     #[default]
@@ -20,14 +21,14 @@ pub enum Role {
     },
 }
 
-/// The way from a master to a replica.
+/// The state of the link from a master to a replica.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Link {
     #[default]
     Up,
-    /// Nothing arrives.
+    /// No entries arrive.
     Down,
-    /// The newest so many writes have not arrived yet.
+    /// The newest entries, this many, have not arrived yet.
     Lag(usize),
 }
 
@@ -41,23 +42,23 @@ impl std::fmt::Display for Link {
     }
 }
 
-/// Something that an event changed, by name.
+/// The name of something that an event changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Change {
     Key(usize, Box<[u8]>),
-    Message(Kind, Box<[u8]>, Box<[u8]>),
+    Message(SubscriptionKind, Box<[u8]>, Box<[u8]>),
 }
 
-/// The same with what it has become.
+/// A change together with the resulting state.
 enum Effect {
-    /// A key with its value and its end (Unix time in ms), or without.
+    /// A key with its value and its expiry (Unix time in ms), or without a value if it was deleted.
     Key {
         db: usize,
         key: Box<[u8]>,
         state: Option<(Value, Option<i64>)>,
     },
     Message {
-        kind: Kind,
+        kind: SubscriptionKind,
         channel: Box<[u8]>,
         message: Box<[u8]>,
     },
@@ -66,11 +67,11 @@ enum Effect {
 /// The writes of one event.
 pub struct Entry {
     effects: Vec<Effect>,
-    /// The master's offset behind it.
+    /// The master's replication offset after this entry.
     pub offset: u64,
 }
 
-/// Another node as INFO and ROLE show it.
+/// Another node, as INFO and ROLE describe it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
     pub port: String,
@@ -78,19 +79,19 @@ pub struct Peer {
     pub online: bool,
 }
 
-/// A node's part in the replication.
+/// The replication state of one node.
 #[derive(Default)]
 pub struct Replication {
     pub role: Role,
-    /// Of a replica: the way from its master, and what is on it.
+    /// On a replica: the state of the link from its master, and the entries that are on it.
     pub link: Link,
-    pub on_the_way: VecDeque<Rc<Entry>>,
+    pub in_transit: VecDeque<Rc<Entry>>,
     pub master: Peer,
-    /// Of a master: its replicas.
+    /// On a master: its replicas.
     pub replicas: Vec<Peer>,
-    /// How many replicas WAIT counts, whatever there are.
+    /// If set, WAIT counts this many replicas, however many there are.
     pub forced_acks: Option<u64>,
-    /// Bytes written so far, as Redis counts them roughly.
+    /// The bytes written so far, counted approximately as Redis counts them.
     pub offset: u64,
     changes: Vec<Change>,
 }
@@ -100,6 +101,7 @@ impl Replication {
         !self.replicas.is_empty()
     }
 
+    /// Notes that a key has changed.
     pub fn note_key(&mut self, db: usize, key: &[u8]) {
         if self.is_recording() {
             let change = Change::Key(db, key.into());
@@ -109,19 +111,21 @@ impl Replication {
         }
     }
 
-    pub fn note_message(&mut self, kind: Kind, channel: &[u8], message: &[u8]) {
+    /// Notes that a message was published, which replicas publish too.
+    pub fn note_message(&mut self, kind: SubscriptionKind, channel: &[u8], message: &[u8]) {
         if self.is_recording() {
             self.changes.push(Change::Message(kind, channel.into(), message.into()));
         }
     }
 
+    /// Returns whether the current event has written anything for the replicas.
     pub fn has_changes(&self) -> bool {
         !self.changes.is_empty()
     }
 }
 
 impl Node {
-    /// All keys of a database may have changed.
+    /// Notes that any key of a database may have changed.
     pub fn note_all_keys(&mut self, db: usize) {
         if self.replication.is_recording() {
             let keys: Vec<Box<[u8]>> = self.store.dbs[db].iter().map(|(_, key, _)| key.into()).collect();
@@ -129,13 +133,13 @@ impl Node {
         }
     }
 
-    /// What the present event has written, as an entry for the replicas.
+    /// Takes the writes of the current event as an entry for the replicas.
     pub fn take_entry(&mut self) -> Entry {
         let changes = std::mem::take(&mut self.replication.changes);
         self.entry_of(changes)
     }
 
-    /// All data, as an entry for a replica that begins.
+    /// Returns all data as an entry for a new replica.
     pub fn full_entry(&mut self) -> Entry {
         let dbs = self.store.dbs.iter().enumerate();
         let keys = dbs.flat_map(|(db, data)| data.iter().map(move |(_, key, _)| Change::Key(db, key.into())));
@@ -162,7 +166,7 @@ impl Node {
         Entry { effects, offset: self.replication.offset }
     }
 
-    /// A replica follows its master by one entry.
+    /// Applies one entry of the master to this replica.
     pub fn apply_entry(&mut self, entry: &Entry) {
         for effect in &entry.effects {
             match effect {
@@ -184,7 +188,7 @@ impl Node {
         self.replication.offset = entry.offset;
     }
 
-    /// How many replicas have all that this client wrote.
+    /// Returns how many replicas have received all writes of this client.
     pub fn acked_replicas(&self, id: SessionId) -> u64 {
         let wrote = self.sessions[id].write_offset;
         let real =
@@ -192,7 +196,7 @@ impl Node {
         self.replication.forced_acks.unwrap_or_else(|| real() as u64)
     }
 
-    /// Answers clients whose WAIT has come true.
+    /// Replies to clients whose WAIT condition is now met.
     pub fn answer_waits(&mut self) {
         let waiting: Vec<SessionId> = (self.sessions.iter())
             .filter(|session| {

@@ -1,8 +1,8 @@
-//! Scripts: the cache, and the one that may be running.
+//! The scripts of a node: its script cache, and the script that may be running.
 //!
-//! A script runs in slices. Until the first slice is used up nobody can notice; after that the script is *running*, its
-//! client waits, and the driver lets it go on slice by slice. Once it has run for `busy-reply-threshold` it is *busy*:
-//! other clients are told so, and may kill it.
+//! A script runs in slices. Clients cannot notice this until the first slice is used up. From then on the script is
+//! *running*: its client waits, and the driver resumes the script slice by slice. Once it has run for
+//! `busy-reply-threshold` it is *busy*: other clients get an error, and may kill it.
 
 use std::collections::VecDeque;
 
@@ -14,8 +14,8 @@ use super::output::OpenReply;
 use super::session::{OwnedArgs, SessionId, TimeoutReply, Wait};
 use crate::commands::table;
 use crate::error::{self, Error, Outcome};
-use crate::script::{self, LogLevel, Script, Step, Vm, sha1_hex};
-use crate::stages::{ScriptEnd, ScriptStart, ScriptTag};
+use crate::script::{self, LogLevel, Script, ScriptTag, Step, Vm, sha1_hex};
+use crate::stages::{ScriptEnd, ScriptStart};
 use crate::store::Now;
 use crate::version::Version;
 use crate::wire::Reply;
@@ -23,91 +23,95 @@ use crate::wire::Reply;
 /// A SHA-1 in lower-case hex.
 pub type Sha = [u8; 40];
 
-/// Scripts that came by EVAL and are kept, since 7.4; SCRIPT LOAD keeps a script until the cache is flushed.
+/// How many scripts loaded by EVAL the cache keeps, since 7.4. A script loaded by SCRIPT LOAD stays until the cache is
+/// flushed.
 const KEPT_EVAL_SCRIPTS: usize = 500;
 
 /// The scripts of a node.
 pub struct Scripts {
     version: Version,
-    /// Lent to the script while it executes.
+    /// Absent while a script executes, which borrows it.
     vm: Option<Box<Vm>>,
     cache: HashMap<Sha, Cached, FixedState>,
-    /// Scripts that came by EVAL only, the one used longest ago first.
+    /// The scripts that were only loaded by EVAL, least recently used first.
     by_eval: VecDeque<Sha>,
     running: Option<Running>,
 }
 
 struct Cached {
     script: Script,
-    /// The script came by EVAL only.
+    /// Whether the script was only loaded by EVAL.
     by_eval: bool,
 }
 
-/// A script between two slices.
+/// A script that is suspended between two slices.
 struct Running {
     client: SessionId,
     script: Call,
     started: Now,
     slices: u64,
     busy: bool,
-    /// The client is gone, and is to be forgotten when the script ends.
+    /// Whether the client has disconnected; it is removed when the script ends.
     client_left: bool,
-    /// What the client gets, as far as it is known.
+    /// The part of the client's reply that is already written.
     reply: Reply,
-    /// Commands of a transaction that come after the script.
+    /// The commands that follow the script in its transaction.
     after: VecDeque<OwnedArgs>,
 }
 
-/// What holds for one execution of a script.
+/// The state of one execution of a script.
 #[derive(Clone, Copy)]
 struct Call {
     read_only: bool,
-    /// The script has called a command that writes.
+    /// Whether the script has called a write command.
     wrote: bool,
-    /// The database that its client had selected.
+    /// The database that the client had selected.
     db: usize,
 }
 
 impl Scripts {
+    /// Creates an empty script cache.
     pub fn new(version: Version) -> Scripts {
         Scripts { version, vm: None, cache: HashMap::default(), by_eval: VecDeque::new(), running: None }
     }
 
-    /// How many scripts are cached.
+    /// Returns how many scripts are cached.
     pub fn len(&self) -> usize {
         self.cache.len()
     }
 
+    /// Returns whether no scripts are cached.
     pub fn is_empty(&self) -> bool {
         self.cache.is_empty()
     }
 
+    /// Returns whether a script is cached.
     pub fn contains(&self, sha: &Sha) -> bool {
         self.cache.contains_key(sha)
     }
 
-    /// Whether a script is between two slices.
+    /// Returns whether a script is suspended between two slices.
     pub fn is_running(&self) -> bool {
         self.running.is_some()
     }
 
-    /// Whether a script has run so long that other clients are told.
+    /// Returns whether a script has run for so long that other clients get the BUSY error.
     pub fn is_busy(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.busy)
     }
 
-    /// When the running script began, and how many slices it has had since.
+    /// Returns when the running script began, and how many slices it has used since.
     pub fn progress(&self) -> Option<(Now, u64)> {
         self.running.as_ref().map(|running| (running.started, running.slices))
     }
 
-    /// The Lua state is made when the first script needs it.
+    /// Returns the Lua state. Creates it for the first script.
     fn vm(&mut self) -> &mut Vm {
         let version = self.version;
         self.vm.get_or_insert_with(|| Box::new(Vm::new(version)))
     }
 
-    /// A cached script, which counts as used.
+    /// Returns a cached script and counts this as a use.
     pub fn find(&mut self, sha: &Sha) -> Option<Script> {
         let cached = self.cache.get(sha)?;
         if cached.by_eval && self.by_eval.back() != Some(sha) {
@@ -117,7 +121,7 @@ impl Scripts {
         Some(cached.script.clone())
     }
 
-    /// A cached script, which does not count as used.
+    /// Returns a cached script without counting this as a use.
     pub fn peek(&self, sha: &Sha) -> Option<&Script> {
         self.cache.get(sha).map(|cached| &cached.script)
     }
@@ -152,17 +156,17 @@ impl Scripts {
         Ok(script)
     }
 
-    /// Asserts that the cache and the order of its use agree.
+    /// Asserts that the cache agrees with the order of use.
     pub(super) fn check(&self) {
         for sha in &self.by_eval {
             let is_kept = self.cache.get(sha).is_some_and(|cached| cached.by_eval);
-            assert!(is_kept, "a script in the order of use that is not cached by EVAL");
+            assert!(is_kept, "the order of use has a script that was not loaded by EVAL");
         }
         let by_eval = self.cache.values().filter(|cached| cached.by_eval).count();
-        assert_eq!(by_eval, self.by_eval.len(), "scripts cached by EVAL");
+        assert_eq!(by_eval, self.by_eval.len(), "wrong number of scripts loaded by EVAL");
     }
 
-    /// SCRIPT FLUSH.
+    /// Empties the script cache, as SCRIPT FLUSH does.
     pub fn flush(&mut self) {
         self.cache.clear();
         self.by_eval.clear();
@@ -171,7 +175,11 @@ impl Scripts {
         }
     }
 
-    /// SCRIPT KILL.
+    /// Kills the running script, as SCRIPT KILL does.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no script is running, or if the script has already written.
     pub fn kill(&mut self) -> Outcome {
         match (&self.running, &mut self.vm) {
             (Some(running), _) if running.script.wrote => Err(error::UNKILLABLE),
@@ -183,7 +191,7 @@ impl Scripts {
         }
     }
 
-    /// A client is gone. True if its script is running.
+    /// Notes that a client has disconnected. Returns whether its script is running.
     pub fn client_left(&mut self, id: SessionId) -> bool {
         match &mut self.running {
             Some(running) if running.client == id => {
@@ -194,7 +202,7 @@ impl Scripts {
         }
     }
 
-    /// The commands of a transaction that come after the script that was suspended among them.
+    /// Stores the commands that follow the suspended script in its transaction.
     pub fn run_after(&mut self, queue: VecDeque<OwnedArgs>) {
         if let Some(running) = &mut self.running {
             running.after = queue;
@@ -203,13 +211,18 @@ impl Scripts {
 }
 
 impl Node {
-    /// Compiles and caches a script, unless it is cached already. `by_eval`: it came with EVAL, and is not kept for ever.
+    /// Compiles and caches a script, unless it is cached already. A script that is only loaded `by_eval` may be evicted
+    /// later.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the script does not compile.
     pub fn load_script(&mut self, body: &[u8], by_eval: bool) -> Result<Script, Error> {
         let stages = &self.stages;
         self.scripts.load(body, by_eval, || stages.recognise(body))
     }
 
-    /// Runs a script for a client. If it does not end in its first slice it is *running* from then on.
+    /// Runs a script for a client. If the script does not end in its first slice, it is *running* from then on.
     pub fn run_script(
         &mut self,
         id: SessionId,
@@ -249,17 +262,17 @@ impl Node {
         }
     }
 
-    /// Counts the Lua instructions of scripts from here on, or no longer. Scripts run slower then.
+    /// Turns counting of the scripts' Lua instructions on or off. Scripts run slower while it is on.
     pub fn count_instructions(&mut self, on: bool) {
         self.scripts.vm().count_instructions(on);
     }
 
-    /// Whether it is noted from here on which lines of scripts run.
+    /// Turns recording of the executed lines of scripts on or off.
     pub fn note_lines(&mut self, on: bool) {
         self.scripts.vm().note_lines(on);
     }
 
-    /// Whether the script that ran last has come to a line, if lines were noted; the first is 1.
+    /// Returns whether the script that ran last has reached a line, if lines were recorded. The first line is 1.
     pub fn has_reached(&self, line: usize) -> bool {
         self.scripts.vm.as_ref().is_some_and(|vm| vm.has_reached(line))
     }
@@ -284,13 +297,12 @@ impl Node {
         }
     }
 
-    /// A SELECT inside the script was the script's own.
+    /// Restores the client's database: a SELECT inside the script affects only the script.
     fn leave_script(&mut self, id: SessionId, call: Call) {
         self.sessions[id].db = call.db;
     }
 
-    /// The request of a client ended with its script suspended: the client waits, and what is written of its reply
-    /// beyond `start` is kept with the script.
+    /// Blocks the client whose request ended with a suspended script. The reply written so far is kept with the script.
     pub(super) fn hold_for_script(&mut self, id: SessionId, argv: &[&[u8]], open: OpenReply) {
         if let Some(running) = &mut self.scripts.running {
             running.reply.raw(&self.sessions[id].output.suspend(open));
@@ -299,11 +311,11 @@ impl Node {
         self.sessions.mark_dirty(id);
     }
 
-    /// Lets the running script go on for a slice. It has run for `ran_ms`.
+    /// Resumes the running script for one slice. `ran_ms` is how long it has run, in ms.
     pub fn resume_script(&mut self, ran_ms: u64) {
         let Some(mut running) = self.scripts.running.take() else { return };
         let Some(mut vm) = self.scripts.vm.take() else { return };
-        // Time stands still for a script from its beginning to its end.
+        // The script sees the time at which it began.
         let now = std::mem::replace(&mut self.store.now, running.started);
         let id = running.client;
         self.executing = Some(id);
@@ -327,7 +339,7 @@ impl Node {
         }
     }
 
-    /// The rest of the transaction runs, if there is one; then the client gets its reply.
+    /// Finishes a script: runs the rest of its transaction, if any, then sends the client's reply.
     fn script_ended(&mut self, running: Running) {
         let Running { client: id, script, started, client_left, mut reply, after, .. } = running;
         self.leave_script(id, script);
@@ -354,7 +366,7 @@ impl Node {
     }
 }
 
-/// A node as its scripts see it.
+/// A node as its scripts access it.
 struct ScriptHost<'a> {
     node: &'a mut Node,
     id: SessionId,
@@ -381,7 +393,7 @@ impl script::Host for ScriptHost<'_> {
         }
     }
 
-    /// The one user there is may run everything.
+    /// The only user may run everything.
     fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool> {
         table::find(argv, self.node.config.version).map(|_| true)
     }

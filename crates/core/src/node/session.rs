@@ -1,29 +1,15 @@
-//! Sessions: what a node knows of each connected client.
+//! Sessions: the state that a node keeps for each connected client.
 
 use smallvec::SmallVec;
 
 use super::blocking::Ticket;
 use super::output::Output;
+pub use crate::conn::{ConnId, SessionId};
 use crate::version::Version;
 use crate::wheel::TimerId;
 use crate::wire::{Args, Protocol};
 
-/// Names a connected client of one node. A place is used again after a client left; the number never is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct SessionId {
-    pub(super) place: u32,
-    /// The number that `CLIENT ID` gives.
-    pub number: u64,
-}
-
-/// Names a connection to one of the nodes of a world.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct ConnId {
-    pub node: usize,
-    pub session: SessionId,
-}
-
-/// Words of a request that outlive the buffer it came in.
+/// The arguments of a request, copied so that they outlive the buffer they arrived in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedArgs {
     bytes: Box<[u8]>,
@@ -31,6 +17,7 @@ pub struct OwnedArgs {
 }
 
 impl OwnedArgs {
+    /// Copies the arguments of a request.
     pub fn new(argv: &[&[u8]]) -> OwnedArgs {
         let mut bytes = Vec::with_capacity(argv.iter().map(|arg| arg.len()).sum());
         let ends = argv
@@ -43,6 +30,7 @@ impl OwnedArgs {
         OwnedArgs { bytes: bytes.into(), ends }
     }
 
+    /// Returns the arguments.
     pub fn args(&self) -> Args<'_> {
         let mut start = 0;
         self.ends
@@ -55,84 +43,84 @@ impl OwnedArgs {
             .collect()
     }
 
-    /// Bytes held.
+    /// Returns the size of the arguments in bytes.
     pub fn size(&self) -> usize {
         self.bytes.len() + self.ends.len() * 4
     }
 }
 
-/// A transaction being put together.
+/// A transaction that is being queued.
 #[derive(Debug, Default)]
 pub struct Multi {
     pub commands: Vec<OwnedArgs>,
-    /// A command was refused while queueing: EXEC will abort.
+    /// Whether a command was refused while queueing: EXEC will abort.
     pub refused: bool,
 }
 
-/// What a waiting client waits for.
+/// What a blocked client waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
     List,
     SortedSet,
-    /// The number of replicas that WAIT asked for is not reached.
+    /// WAIT: until this many replicas have the client's writes.
     Replicas(u64),
-    /// WAITAOF, likewise.
+    /// WAITAOF: until this many replicas have acknowledged the client's writes.
     AppendOnlyFile(u64),
     /// DEBUG SLEEP.
     Sleep,
-    /// CLIENT PAUSE holds the request back.
+    /// The end of CLIENT PAUSE, which postpones the request.
     Postponed,
-    /// A gate, a delay or a paused node holds the request.
+    /// A gate, the end of a delay or the end of a node's pause, which holds the request.
     Held,
-    /// A control connection waits for a gate.
+    /// A gate that a control connection waits for.
     Gate,
-    /// Its own script is still running.
+    /// The end of the client's own running script.
     Script,
 }
 
-/// A request that was begun and whose reply comes later.
+/// A request that has begun and whose reply comes later.
 #[derive(Debug)]
 pub struct Blocked {
     pub wait: Wait,
-    /// The request, to be run again when it may succeed.
+    /// The request, which runs again when it may succeed.
     pub argv: OwnedArgs,
-    /// Database at the time of the request, and the keys waited for.
+    /// The selected database at the time of the request, and the keys that the client waits for.
     pub db: usize,
     pub keys: Vec<Box<[u8]>>,
-    /// Its place among all that wait.
+    /// The client's position in the order of all blocked clients.
     pub ticket: Ticket,
-    /// Fires when the client has waited long enough.
+    /// Fires when the client's timeout has passed.
     pub timer: TimerId,
     pub timeout_reply: TimeoutReply,
 }
 
-/// The reply when nothing came in time.
+/// The reply if the timeout passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeoutReply {
     Ok,
     Null,
     NullArray,
-    /// WAIT: the number of replicas that made it.
+    /// WAIT: the number of replicas that have the writes.
     Acks,
-    /// WAITAOF: that number for this server and for replicas.
+    /// WAITAOF: that number for this server, and for its replicas.
     LocalAndAcks,
 }
 
-/// How much of the replies a client wants, by CLIENT REPLY.
+/// Which replies a client wants (CLIENT REPLY).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReplyMode {
     #[default]
     On,
     Off,
-    /// Nothing for the next command.
+    /// The next command gets no reply.
     SkipNext,
-    /// Nothing for this command.
+    /// The current command gets no reply.
     Skip,
 }
 
-/// Which subscriptions: plain channels, patterns, shard channels.
+/// A kind of subscription: to channels, patterns or shard channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum SubscriptionKind {
     Channel,
     Pattern,
     Shard,
@@ -153,9 +141,9 @@ pub struct Session {
     pub active_us: u64,
     pub last_command: &'static str,
     pub multi: Option<Multi>,
-    /// Watched keys with their database.
+    /// The watched keys, each with its database.
     pub watched: Vec<(usize, Box<[u8]>)>,
-    /// A watched key changed: EXEC will do nothing.
+    /// Whether a watched key has changed: EXEC will execute nothing.
     pub watch_broken: bool,
     pub channels: Vec<Box<[u8]>>,
     pub patterns: Vec<Box<[u8]>>,
@@ -165,21 +153,22 @@ pub struct Session {
     pub no_evict: bool,
     pub no_touch: bool,
     pub blocked: Option<Blocked>,
-    /// The bytes on their way to the client.
+    /// The output that is on its way to the client.
     pub output: Output,
-    /// No more requests are taken; the connection ends when `output` is written.
+    /// Whether the session is closing: it takes no more requests, and the connection ends once `output` has been
+    /// written.
     pub closing: bool,
-    /// The connection ends at once, whatever is still unwritten.
+    /// Whether the connection is closed at once, without writing the rest of its output.
     pub killed: bool,
-    /// A request was lost: nothing that the client sends arrives any more.
-    pub is_deaf: bool,
-    /// The connection outlives its node's stop.
+    /// Whether a test has lost a request: nothing that the client sends after it arrives, as on a dead TCP connection.
+    pub is_input_lost: bool,
+    /// Whether this is a control connection, which survives when its node stops.
     pub is_control: bool,
-    /// A replay knows that the client does not read: the next output is too much.
+    /// Whether a replay knows that the client is a slow reader: the next output exceeds its limit.
     pub reads_nothing: bool,
-    /// The master's offset behind the last write of this client.
+    /// The master's replication offset after this client's last write.
     pub write_offset: u64,
-    /// Listed among the sessions with output.
+    /// Whether the session is in the list of sessions with output.
     pub(super) dirty: bool,
 }
 
@@ -189,7 +178,7 @@ impl Session {
             id,
             addr,
             laddr,
-            fd: id.place as i64 + 8,
+            fd: id.slot as i64 + 8,
             name: Vec::new(),
             lib_name: Vec::new(),
             lib_ver: Vec::new(),
@@ -212,7 +201,7 @@ impl Session {
             output: Output::new(version),
             closing: false,
             killed: false,
-            is_deaf: false,
+            is_input_lost: false,
             is_control: false,
             reads_nothing: false,
             write_offset: 0,
@@ -220,58 +209,61 @@ impl Session {
         }
     }
 
+    /// Returns the protocol of the client.
     pub fn protocol(&self) -> Protocol {
         self.output.protocol()
     }
 
-    pub fn subscriptions(&self, kind: Kind) -> &[Box<[u8]>] {
+    /// Returns the client's subscriptions of a kind.
+    pub fn subscriptions(&self, kind: SubscriptionKind) -> &[Box<[u8]>] {
         match kind {
-            Kind::Channel => &self.channels,
-            Kind::Pattern => &self.patterns,
-            Kind::Shard => &self.shards,
+            SubscriptionKind::Channel => &self.channels,
+            SubscriptionKind::Pattern => &self.patterns,
+            SubscriptionKind::Shard => &self.shards,
         }
     }
 
-    pub fn subscriptions_mut(&mut self, kind: Kind) -> &mut Vec<Box<[u8]>> {
+    /// Returns the client's subscriptions of a kind, for changes.
+    pub fn subscriptions_mut(&mut self, kind: SubscriptionKind) -> &mut Vec<Box<[u8]>> {
         match kind {
-            Kind::Channel => &mut self.channels,
-            Kind::Pattern => &mut self.patterns,
-            Kind::Shard => &mut self.shards,
+            SubscriptionKind::Channel => &mut self.channels,
+            SubscriptionKind::Pattern => &mut self.patterns,
+            SubscriptionKind::Shard => &mut self.shards,
         }
     }
 
-    /// In subscribed mode a RESP2 client may send few commands only.
+    /// Returns whether the client is in subscribed mode, in which a RESP2 client may send only a few commands.
     pub fn is_subscriber(&self) -> bool {
         !self.channels.is_empty() || !self.patterns.is_empty() || !self.shards.is_empty()
     }
 
-    /// Whether the reply of the present command is to be dropped.
+    /// Returns whether the reply to the current command is dropped.
     pub fn wants_no_reply(&self) -> bool {
         matches!(self.reply_mode, ReplyMode::Off | ReplyMode::Skip)
     }
 
-    /// Whether the next request may run now.
+    /// Returns whether the client may run its next request now.
     pub fn is_ready(&self) -> bool {
         self.blocked.is_none() && !self.closing
     }
 }
 
-/// All sessions of a node. Indexing is for clients that the node itself knows of: they are connected.
+/// All sessions of a node. Indexing is for ids that the node itself stores, whose clients are always connected.
 pub struct Sessions {
-    places: Vec<Option<Box<Session>>>,
+    slots: Vec<Option<Box<Session>>>,
     free: Vec<u32>,
     last_number: u64,
     len: usize,
-    /// Sessions with output that the driver has not taken yet, in the order they got it.
+    /// Sessions with output that the driver has not taken yet, in the order in which they were marked.
     dirty: Vec<SessionId>,
 }
 
 impl Default for Sessions {
     fn default() -> Sessions {
         Sessions {
-            places: Vec::new(),
+            slots: Vec::new(),
             free: Vec::new(),
-            // Redis gives the first two numbers to the clients that scripts run as.
+            // Redis gives the first two numbers to the clients that execute scripts.
             last_number: 2,
             len: 0,
             dirty: Vec::new(),
@@ -283,86 +275,93 @@ impl std::ops::Index<SessionId> for Sessions {
     type Output = Session;
 
     /// # Panics
-    /// If the client is gone, which breaks an invariant of the node.
+    /// If the client has disconnected, which breaks an invariant of the node.
     fn index(&self, id: SessionId) -> &Session {
-        self.get(id).expect("a client that the node knows of is connected")
+        self.get(id).expect("a client whose id the node stores is connected")
     }
 }
 
 impl std::ops::IndexMut<SessionId> for Sessions {
     fn index_mut(&mut self, id: SessionId) -> &mut Session {
-        self.get_mut(id).expect("a client that the node knows of is connected")
+        self.get_mut(id).expect("a client whose id the node stores is connected")
     }
 }
 
 impl Sessions {
+    /// Adds a session for a new client.
     pub fn open(&mut self, version: Version, addr: String, laddr: String, now_us: u64) -> SessionId {
         self.last_number += 1;
-        let place = self.free.pop().unwrap_or_else(|| {
-            self.places.push(None);
-            self.places.len() as u32 - 1
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() as u32 - 1
         });
-        let id = SessionId { place, number: self.last_number };
-        self.places[place as usize] = Some(Box::new(Session::new(id, version, addr, laddr, now_us)));
+        let id = SessionId { slot, number: self.last_number };
+        self.slots[slot as usize] = Some(Box::new(Session::new(id, version, addr, laddr, now_us)));
         self.len += 1;
         id
     }
 
+    /// Removes a session and returns it.
     pub fn remove(&mut self, id: SessionId) -> Option<Box<Session>> {
         self.get(id)?;
-        let session = self.places[id.place as usize].take();
-        self.free.push(id.place);
+        let session = self.slots[id.slot as usize].take();
+        self.free.push(id.slot);
         self.len -= 1;
         session
     }
 
+    /// Returns the session of a client, or `None` if the client has left.
     pub fn get(&self, id: SessionId) -> Option<&Session> {
-        self.places.get(id.place as usize)?.as_deref().filter(|session| session.id == id)
+        self.slots.get(id.slot as usize)?.as_deref().filter(|session| session.id == id)
     }
 
+    /// Returns the session of a client for changes, or `None` if the client has left.
     pub fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
-        self.places.get_mut(id.place as usize)?.as_deref_mut().filter(|session| session.id == id)
+        self.slots.get_mut(id.slot as usize)?.as_deref_mut().filter(|session| session.id == id)
     }
 
-    /// The session at a place, whoever that is.
-    pub fn at(&self, place: u32) -> Option<&Session> {
-        self.places.get(place as usize)?.as_deref()
+    /// Returns the session in a slot.
+    pub fn at(&self, slot: u32) -> Option<&Session> {
+        self.slots.get(slot as usize)?.as_deref()
     }
 
+    /// Returns the session with this CLIENT ID.
     pub fn by_number(&self, number: u64) -> Option<&Session> {
         self.iter().find(|session| session.id.number == number)
     }
 
-    /// Asserts that places, free places and marks agree.
+    /// Asserts that the slots, the free list and the list of sessions with output agree.
     pub(super) fn check(&self) {
-        let live = self.places.iter().flatten();
-        assert_eq!(live.clone().count(), self.len, "sessions");
-        assert_eq!(self.places.len() - self.len, self.free.len(), "free places");
+        let live = self.slots.iter().flatten();
+        assert_eq!(live.clone().count(), self.len, "wrong number of sessions");
+        assert_eq!(self.slots.len() - self.len, self.free.len(), "wrong number of free slots");
         for session in live.filter(|session| session.dirty) {
             assert!(
                 self.dirty.contains(&session.id),
-                "client {}: has output nobody takes",
+                "client {}: marked as dirty, but not in the list",
                 session.id.number
             );
         }
     }
 
-    /// All sessions, oldest first.
+    /// Returns all sessions, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &Session> {
-        let mut sessions: Vec<&Session> = self.places.iter().flatten().map(|session| &**session).collect();
+        let mut sessions: Vec<&Session> = self.slots.iter().flatten().map(|session| &**session).collect();
         sessions.sort_by_key(|session| session.id.number);
         sessions.into_iter()
     }
 
+    /// Returns the number of sessions.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Returns whether there are no sessions.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Notes that a session has something for the driver: output, or a change of what it may do.
+    /// Notes that the driver has to look at a session: it has output, or it may send again.
     pub fn mark_dirty(&mut self, id: SessionId) {
         if let Some(session) = self.get_mut(id)
             && !session.dirty
@@ -372,12 +371,12 @@ impl Sessions {
         }
     }
 
-    /// The next client gets this number.
+    /// Sets the number of the next client.
     pub fn number_next(&mut self, number: u64) {
         self.last_number = number.saturating_sub(1);
     }
 
-    /// Sessions whose output is not all in the trace, by number.
+    /// Returns the sessions with output that the trace does not contain yet, sorted by number.
     pub fn with_new_output(&mut self) -> SmallVec<[SessionId; 4]> {
         let mut found = SmallVec::new();
         for index in 0..self.dirty.len() {
@@ -391,7 +390,7 @@ impl Sessions {
         found
     }
 
-    /// The sessions marked since the last call.
+    /// Moves the sessions that were marked since the last call into `into`.
     pub fn take_dirty(&mut self, into: &mut Vec<SessionId>) {
         into.clear();
         std::mem::swap(&mut self.dirty, into);

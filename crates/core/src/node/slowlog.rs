@@ -1,5 +1,5 @@
-//! SLOWLOG: commands that took long. Time stands still inside an event, so only a script that ran over several slices
-//! takes any; a limit of 0 logs every command.
+//! SLOWLOG, the log of slow commands. Time does not pass inside an event, so only a script that ran over several slices
+//! has a duration. A threshold of 0 logs every command.
 
 use std::collections::VecDeque;
 
@@ -12,13 +12,13 @@ pub struct Entry {
     /// Unix time in seconds.
     pub time_s: i64,
     pub duration_us: i64,
-    /// At most 32 words of at most 128 bytes.
+    /// At most 32 arguments of at most 128 bytes each.
     pub argv: Vec<Vec<u8>>,
     pub addr: String,
     pub client_name: Vec<u8>,
 }
 
-/// The newest entries first.
+/// The log, newest entries first.
 #[derive(Default)]
 pub struct Slowlog {
     pub entries: VecDeque<Entry>,
@@ -29,14 +29,14 @@ const MAX_WORDS: usize = 32;
 const MAX_WORD_LEN: usize = 128;
 
 impl Node {
-    /// Logs a command that took no time, if even those are asked for.
+    /// Logs a command without a duration, if the threshold is 0.
     pub(super) fn note_slow(&mut self, id: SessionId, argv: &[&[u8]]) {
         if self.config.slowlog_log_slower_than_us == 0 {
             self.log_slow(id, argv, 0);
         }
     }
 
-    /// Logs a command of a given duration if it is slow.
+    /// Logs a command if its duration reaches the threshold.
     pub fn log_slow(&mut self, id: SessionId, argv: &[&[u8]], duration_us: i64) {
         let limit = self.config.slowlog_log_slower_than_us;
         let session = &self.sessions[id];
@@ -57,7 +57,7 @@ impl Node {
     }
 }
 
-/// The words as they are logged: the long and the many are cut, and the cut is told.
+/// Returns the arguments in the form in which they are logged: shortened, with a note of how much is missing.
 fn trim(argv: &[&[u8]]) -> Vec<Vec<u8>> {
     let mut words: Vec<Vec<u8>> = argv
         .iter()

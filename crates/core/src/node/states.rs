@@ -1,4 +1,4 @@
-//! States in which a node refuses requests: Redis's own, entered on cue instead of by luck.
+//! States in which a node refuses requests. They are Redis's own states, which a test enters at will.
 
 use super::{Node, SessionId};
 use crate::commands::command::{ALLOW_BUSY, Command, DENYOOM, LOADING, STALE, WRITE};
@@ -7,23 +7,24 @@ use crate::error::{self, Error};
 use crate::node::replication::Role;
 use crate::script::Flags;
 
+/// A state in which a node refuses requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// More memory is used than `maxmemory` allows.
+    /// The server uses more memory than `maxmemory` allows.
     Oom,
-    /// The dataset is being loaded.
+    /// The server is loading its dataset.
     Loading,
-    /// Writes are refused as on a replica.
+    /// The server refuses writes, like a replica.
     ReadOnly,
-    /// A script runs for too long.
+    /// A script is running for too long.
     Busy,
-    /// No more clients are let in.
+    /// The server has reached `maxclients`.
     MaxClients,
-    /// A replica without its master, which serves no stale data.
+    /// A replica has lost its master and serves no stale data.
     MasterDown,
-    /// Fewer replicas than `min-replicas-to-write`.
+    /// The master has fewer replicas than `min-replicas-to-write`.
     NoReplicas,
-    /// Slots of the cluster are not served.
+    /// The cluster does not serve its hash slots.
     ClusterDown,
 }
 
@@ -43,15 +44,18 @@ pub const STATES: &[(&str, State)] = &[
 pub struct States(u16);
 
 impl States {
+    /// Enters or leaves a state.
     pub fn set(&mut self, state: State, on: bool) {
         let bit = 1 << state as u16;
         self.0 = if on { self.0 | bit } else { self.0 & !bit };
     }
 
+    /// Returns whether a state is set.
     pub fn has(self, state: State) -> bool {
         self.0 & 1 << state as u16 != 0
     }
 
+    /// Returns whether no state is set.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -74,17 +78,17 @@ const IS_LOADING: Error = Error::new("LOADING Redis is loading the dataset in me
 const CLUSTER_DOWN: Error = Error::new("CLUSTERDOWN The cluster is down");
 
 impl Node {
-    /// Whether writes of clients are refused.
+    /// Returns whether the node refuses writes of clients.
     pub fn is_read_only(&self) -> bool {
         self.states.has(State::ReadOnly) || self.replication.role != Role::Master
     }
 
-    /// Whether no request needs to be checked against a state.
+    /// Returns whether no state is set that could refuse a request.
     fn refuses_nothing(&self) -> bool {
         self.states.is_empty() && self.replication.role == Role::Master
     }
 
-    /// Why a command may not run, by the checks that Redis makes before it looks at subscriptions.
+    /// Makes the checks that Redis makes before the check for subscribed mode.
     pub(super) fn check_writes(&self, id: SessionId, command: &Command) -> Result<(), Error> {
         if self.refuses_nothing() {
             return Ok(());
@@ -105,7 +109,7 @@ impl Node {
         Ok(())
     }
 
-    /// The same for the checks that it makes after.
+    /// Makes the checks that Redis makes after the check for subscribed mode.
     pub(super) fn check_availability(&self, command: &Command) -> Result<(), Error> {
         if self.states.is_empty() {
             return Ok(());
@@ -122,12 +126,17 @@ impl Node {
         Ok(())
     }
 
-    /// The same for a script, before it runs.
+    /// Makes the checks that apply to a script before it runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the error of the state that refuses the script.
     pub fn check_script_start(&self, flags: Flags) -> Result<(), Error> {
         if self.states.has(State::MasterDown) && !flags.allow_stale { Err(MASTER_DOWN) } else { Ok(()) }
     }
 
-    /// The same for a command of a script, whose own first write decides.
+    /// Makes the checks that apply to a command of a script. A script that has already written may continue to write, except
+    /// on a read-only node.
     pub(super) fn check_script_writes(&self, command: &Command, wrote: bool) -> Result<(), Error> {
         if self.refuses_nothing() || !command.has(WRITE) {
             return Ok(());

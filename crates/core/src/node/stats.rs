@@ -8,14 +8,14 @@ use hashbrown::HashMap;
 use crate::commands::command::Command;
 use crate::store::Now;
 
-/// Calls of one command.
+/// The calls of one command.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CommandStats {
     pub calls: u64,
     pub failed: u64,
 }
 
-/// What happened since the start or CONFIG RESETSTAT.
+/// Counters since the start of the node or the last CONFIG RESETSTAT.
 #[derive(Default)]
 pub struct Stats {
     pub started_us: u64,
@@ -28,27 +28,31 @@ pub struct Stats {
     pub expired_hash_fields: u64,
     pub output_limit_disconnections: u64,
     pub error_replies: u64,
-    /// By the address of the row, which is the same for all its calls.
+    /// Keyed by the address of the command's row, which identifies the command.
     commands: HashMap<usize, (&'static str, CommandStats), FixedState>,
     errors: BTreeMap<String, u64>,
 }
 
-/// Error codes beyond this many distinct ones are not counted: a script can make up any.
+/// The most distinct error codes that are counted: scripts can make up any number.
 const MAX_ERROR_CODES: usize = 128;
 
 impl Stats {
+    /// Creates counters that begin at `now`.
     pub fn new(now: Now) -> Stats {
         Stats { started_us: now.mono_us, ..Stats::default() }
     }
 
+    /// Sets all counters to zero, as CONFIG RESETSTAT does.
     pub fn reset(&mut self) {
         *self = Stats { started_us: self.started_us, ..Stats::default() };
     }
 
+    /// Counts a call of a command.
     pub fn count_call(&mut self, command: &'static Command) {
         self.count(command, |stats| stats.calls += 1);
     }
 
+    /// Counts a call that failed.
     pub fn count_failure(&mut self, command: &'static Command) {
         self.count(command, |stats| stats.failed += 1);
     }
@@ -65,7 +69,7 @@ impl Stats {
         }
     }
 
-    /// Counts an error reply by its first word.
+    /// Counts an error reply by its code, the first word.
     pub fn count_error(&mut self, text: &[u8]) {
         self.error_replies += 1;
         let code = text.split(|&b| b == b' ').next().unwrap_or_default();
@@ -75,13 +79,14 @@ impl Stats {
         }
     }
 
-    /// Commands that were called, by name.
+    /// Returns the commands that have been called, by name.
     pub fn commands(&self) -> impl Iterator<Item = (&'static str, CommandStats)> {
         let mut commands: Vec<_> = self.commands.values().copied().collect();
         commands.sort_by_key(|(name, _)| *name);
         commands.into_iter()
     }
 
+    /// Returns the counted error codes with the number of their replies.
     pub fn errors(&self) -> impl Iterator<Item = (&str, u64)> {
         self.errors.iter().map(|(code, &count)| (code.as_str(), count))
     }

@@ -1,14 +1,14 @@
-//! The `redis` table of scripts.
+//! The `redis` table that scripts use.
 
 use smallvec::SmallVec;
 
-use super::bridge::{Function, Kind, Raised, Stack, truncate_to_i32};
+use super::bridge::{Function, LuaType, Raised, Stack, truncate_to_i32};
 use super::{LogLevel, Propagation, convert};
 use crate::num;
 use crate::version::Version;
 use crate::wire::reply::Protocol;
 
-/// The functions of `redis`.
+/// The functions in `redis`.
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("call", call),
     ("pcall", pcall),
@@ -40,7 +40,7 @@ pub(super) const NUMBERS: &[(&str, i32)] = &[
 const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
 const BAD_ARGUMENTS: &str = "Lua redis lib command arguments must be strings or integers";
 
-/// A call of so many words needs no allocation.
+/// Calls with at most this many arguments need no allocation.
 const FEW_WORDS: usize = 8;
 
 fn call(lua: &mut Stack) -> Raised<usize> {
@@ -52,7 +52,7 @@ fn pcall(lua: &mut Stack) -> Raised<usize> {
     Ok(1)
 }
 
-/// Runs the command that the arguments spell and pushes its reply; true if that is an error.
+/// Runs the command given by the arguments and pushes its reply. Returns whether the reply is an error.
 fn run_command(lua: &mut Stack) -> bool {
     let shared = lua.shared;
     let mut scratch = shared.scratch.borrow_mut();
@@ -68,14 +68,14 @@ fn run_command(lua: &mut Stack) -> bool {
     convert::push_reply(lua, &mut wire).is_err() || is_error
 }
 
-/// Calls `run` with the arguments as bytes. The error says why they cannot be any.
+/// Calls `run` with the arguments as bytes. Returns Redis's error text if an argument is neither a string nor a number.
 fn with_arguments<R>(lua: &Stack, run: impl FnOnce(&[&[u8]]) -> R) -> Result<R, &'static str> {
     if lua.len() == 0 {
         return Err(NO_ARGUMENTS);
     }
     let words = lua.len() as usize;
     let (mut few, mut many) = ([&b""[..]; FEW_WORDS], Vec::new());
-    // Numbers become text in one buffer, which has to be complete before slices of it can be taken.
+    // All numbers go to one buffer as text. It has to be complete before slices of it can be taken.
     let shared = lua.shared;
     let mut digits = shared.digits.borrow_mut();
     let mut numbers: SmallVec<[(usize, usize); FEW_WORDS]> = SmallVec::new();
@@ -92,7 +92,7 @@ fn with_arguments<R>(lua: &Stack, run: impl FnOnce(&[&[u8]]) -> R) -> Result<R, 
         match lua.bytes(index) {
             Some(bytes) => *word = bytes,
             None => {
-                let is_number = lua.kind(index) == Kind::Number;
+                let is_number = lua.kind(index) == LuaType::Number;
                 let number = lua.number(index).filter(|_| is_number).ok_or(BAD_ARGUMENTS)?;
                 write_number(number, shared.version, &mut digits);
                 numbers.push((i, digits.len()));
@@ -107,7 +107,7 @@ fn with_arguments<R>(lua: &Stack, run: impl FnOnce(&[&[u8]]) -> R) -> Result<R, 
     Ok(run(argv))
 }
 
-/// Appends a number as `redis.call` passes it on.
+/// Appends a number in the form in which `redis.call` passes it on.
 fn write_number(value: f64, version: Version, out: &mut Vec<u8>) {
     let integer = value as i64;
     let limit = if version >= Version::V7_2 { 1u64 << 62 } else { 100_000_000_000_000_000 - 1 };
@@ -121,7 +121,7 @@ fn write_number(value: f64, version: Version, out: &mut Vec<u8>) {
     }
 }
 
-/// Raises `text` as an error table of the code ERR.
+/// Raises an error table with the code ERR and the message `text`.
 fn raise_error<T>(lua: &mut Stack, text: &str) -> Raised<T> {
     convert::push_error(lua, text.as_bytes(), false);
     lua.raise()
@@ -160,14 +160,14 @@ fn sha1hex(lua: &mut Stack) -> Raised<usize> {
     if lua.len() != 1 {
         return raise_error(lua, "wrong number of arguments");
     }
-    let digest = super::vm::sha1_hex(lua.text(1).unwrap_or_default());
+    let digest = super::sha1_hex(lua.text(1).unwrap_or_default());
     lua.push_bytes(&digest);
     Ok(1)
 }
 
 const BAD_REPLY_ARGUMENTS: &[u8] = b"wrong number or type of arguments";
 
-/// The one string argument of `error_reply` and `status_reply`, up to a NUL.
+/// Returns the string argument of `error_reply` and `status_reply` up to its first NUL.
 fn reply_text(lua: &Stack) -> Option<Vec<u8>> {
     let text = lua.bytes(1).filter(|_| lua.len() == 1)?;
     Some(text[..memchr::memchr(0, text).unwrap_or(text.len())].to_vec())
@@ -192,7 +192,7 @@ fn status_reply(lua: &mut Stack) -> Raised<usize> {
     Ok(1)
 }
 
-/// Effects are always what is replicated; the call is left over from versions where that was a choice.
+/// Returns true: scripts always replicate their effects. The function remains from versions in which this was a choice.
 fn replicate_commands(lua: &mut Stack) -> Raised<usize> {
     lua.push_boolean(true);
     Ok(1)
@@ -228,7 +228,7 @@ fn setresp(lua: &mut Stack) -> Raised<usize> {
     Ok(0)
 }
 
-/// There is no script debugger: a breakpoint says that it did not stop.
+/// Returns false, "did not stop": there is no script debugger.
 fn breakpoint(lua: &mut Stack) -> Raised<usize> {
     lua.push_boolean(false);
     Ok(1)
@@ -250,15 +250,15 @@ fn acl_check_cmd(lua: &mut Stack) -> Raised<usize> {
     }
 }
 
-/// What every error of a script passes through: makes it a table with `err`, and notes where it was raised.
+/// Handles every error of a script: turns it into a table with the field `err`, and adds where it was raised.
 pub(super) fn on_error(lua: &mut Stack) -> Raised<usize> {
     lua.set_len(1);
-    if lua.kind(1) != Kind::Table {
+    if lua.kind(1) != LuaType::Table {
         let text = lua.describe(1);
         convert::push_single(lua, b"err", |lua| lua.push_bytes(&[b"ERR ", &text[..]].concat()));
         lua.replace(1);
     }
-    if let Some((source, line)) = lua.place(1) {
+    if let Some((source, line)) = lua.location(1) {
         lua.push_bytes(&source);
         lua.raw_set_field(1, b"source");
         lua.push_number(line as f64);

@@ -17,7 +17,7 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("tohex", tohex),
 ];
 
-/// The low 32 bits of a number. Numbers up to 2^51 are rounded to the nearest integer, ties to even, by the addition.
+/// Returns the low 32 bits of a number. The addition rounds numbers up to 2^51 to the nearest integer, ties to even.
 fn word(value: f64) -> i32 {
     const ROUNDER: f64 = 6755399441055744.0;
     (value + ROUNDER).to_bits() as u32 as i32
@@ -49,7 +49,7 @@ fn bswap(lua: &mut Stack) -> Raised<usize> {
 
 fn fold(lua: &mut Stack, combine: fn(i32, i32) -> i32) -> Raised<usize> {
     let mut value = argument(lua, 1)?;
-    // From the last to the second: it shows in which of several bad arguments is named.
+    // In descending order, which decides which of several bad arguments the error names.
     for n in (2..=lua.len()).rev() {
         value = combine(value, argument(lua, n)?);
     }

@@ -1,6 +1,6 @@
-//! The `cmsgpack` library: MessagePack as lua-cmsgpack 0.4 writes and reads it.
+//! The `cmsgpack` library: MessagePack, compatible with lua-cmsgpack 0.4.
 
-use super::bridge::{Function, Kind, Raised, Stack};
+use super::bridge::{Function, LuaType, Raised, Stack};
 
 const FUNCTIONS: &[(&str, Function)] =
     &[("pack", pack), ("unpack", unpack), ("unpack_one", unpack_one), ("unpack_limit", unpack_limit)];
@@ -48,14 +48,14 @@ fn pack(lua: &mut Stack) -> Raised<usize> {
 /// Appends the value on top of the stack.
 fn pack_value(lua: &mut Stack, level: usize, out: &mut Vec<u8>) -> Raised<()> {
     match lua.kind(-1) {
-        Kind::String => {
+        LuaType::String => {
             let text = lua.bytes(-1).unwrap_or_default();
             pack_header(text.len(), out, (0xa0, 31), Some(0xd9), 0xda);
             out.extend_from_slice(text);
         }
-        Kind::Boolean => out.push(if lua.truth(-1) { 0xc3 } else { 0xc2 }),
-        Kind::Number => pack_number(lua.number(-1).unwrap_or(0.0), out),
-        Kind::Table if level < MAX_NESTING => {
+        LuaType::Boolean => out.push(if lua.truth(-1) { 0xc3 } else { 0xc2 }),
+        LuaType::Number => pack_number(lua.number(-1).unwrap_or(0.0), out),
+        LuaType::Table if level < MAX_NESTING => {
             if !lua.reserve(6) {
                 return lua.raise_text("stack overflow (in function mp_encode_lua_table)");
             }
@@ -66,8 +66,8 @@ fn pack_value(lua: &mut Stack, level: usize, out: &mut Vec<u8>) -> Raised<()> {
     lua.check_size(out.len())
 }
 
-/// Appends the type and length of a string, array or map: the short form up to a limit, then 8, 16 and 32 bits. The
-/// 32-bit type follows the 16-bit one.
+/// Appends the type and length of a string, array or map: in the short form up to a limit, then with 8, 16 or 32 bits.
+/// The number of the 32-bit type is that of the 16-bit type plus one.
 fn pack_header(len: usize, out: &mut Vec<u8>, short: (u8, usize), eight: Option<u8>, sixteen: u8) {
     match (len, eight) {
         (len, _) if len <= short.1 => out.push(short.0 | len as u8),
@@ -114,13 +114,13 @@ fn pack_integer(n: i64, out: &mut Vec<u8>) {
     out.extend_from_slice(&n.to_be_bytes()[8 - len..]);
 }
 
-/// Whether the keys of the table on top are 1 to n.
+/// Returns whether the keys of the table on top are exactly 1 to n.
 fn is_array(lua: &mut Stack) -> Raised<bool> {
     let mut max = 0f64;
     let mut count = 0f64;
     let mut only_indexes = true;
     lua.each_until(-1, |lua| {
-        let key = lua.number(-2).filter(|_| lua.kind(-2) == Kind::Number);
+        let key = lua.number(-2).filter(|_| lua.kind(-2) == LuaType::Number);
         match key {
             Some(key) if key > 0.0 && key.floor() == key => {
                 max = max.max(key);
@@ -183,10 +183,10 @@ fn unpack_limit(lua: &mut Stack) -> Raised<usize> {
 }
 
 fn optional_integer(lua: &mut Stack, n: i32) -> Raised<i64> {
-    if matches!(lua.kind(n), Kind::None | Kind::Nil) { Ok(0) } else { lua.check_integer(n) }
+    if matches!(lua.kind(n), LuaType::None | LuaType::Nil) { Ok(0) } else { lua.check_integer(n) }
 }
 
-/// Leaves the offset behind what was read (-1 at the end of the data), and at most `limit` values.
+/// Unpacks at most `limit` values. Pushes the offset after them (-1 at the end of the data), then the values.
 fn unpack_some(lua: &mut Stack, limit: i64, offset: i64) -> Raised<usize> {
     lua.check_bytes(1)?;
     lua.set_len(1);
@@ -195,7 +195,7 @@ fn unpack_some(lua: &mut Stack, limit: i64, offset: i64) -> Raised<usize> {
     }
     let data = lua.bytes(1).unwrap_or_default().to_vec();
     let len = data.len();
-    // What errors print of the offset is an `int`.
+    // Error texts print the offset as an `int`.
     let shown = offset as i32;
     if offset < 0 || limit < 0 {
         return lua
@@ -217,7 +217,7 @@ fn unpack_some(lua: &mut Stack, limit: i64, offset: i64) -> Raised<usize> {
     Ok(results as usize + 1)
 }
 
-/// Why data cannot be unpacked.
+/// The reason why data cannot be unpacked.
 enum Bad {
     End,
     Format,
@@ -249,7 +249,7 @@ fn take_array<const N: usize>(input: &mut &[u8]) -> Result<[u8; N], Bad> {
     take(input, N)?.try_into().map_err(|_| Bad::End)
 }
 
-/// A big-endian unsigned integer of `len` bytes.
+/// Reads a big-endian unsigned integer of `len` bytes.
 fn take_unsigned(input: &mut &[u8], len: usize) -> Result<u64, Bad> {
     Ok(take(input, len)?.iter().fold(0, |value, &byte| value << 8 | byte as u64))
 }
@@ -270,7 +270,7 @@ fn unpack_value(lua: &mut Stack, input: &mut &[u8]) -> Result<(), Bad> {
         0xc2 | 0xc3 => lua.push_boolean(kind == 0xc3),
         0xca => lua.push_number(f32::from_be_bytes(take_array(input)?) as f64),
         0xcb => lua.push_number(f64::from_be_bytes(take_array(input)?)),
-        // The largest 64-bit ones come out negative, as in Redis.
+        // Integers above `i64::MAX` come out negative, as in Redis.
         0xcc..=0xcf => lua.push_number(take_unsigned(input, 1 << (kind - 0xcc))? as i64 as f64),
         0xd0 => lua.push_number(i8::from_be_bytes(take_array(input)?) as f64),
         0xd1 => lua.push_number(i16::from_be_bytes(take_array(input)?) as f64),
@@ -294,12 +294,14 @@ fn unpack_value(lua: &mut Stack, input: &mut &[u8]) -> Result<(), Bad> {
     Ok(())
 }
 
-/// Each level takes the room that it takes in Redis: the table, the key, the value.
-fn nest(lua: &mut Stack, place: &str) -> Result<(), Bad> {
+/// Reserves as many stack slots for a nesting level as Redis does: for the table, the key and the value.
+fn nest(lua: &mut Stack, context: &str) -> Result<(), Bad> {
     if lua.reserve(2) {
         return Ok(());
     }
-    Err(lua.raise_text::<()>(&format!("stack overflow ({place})")).map_or_else(Bad::Raised, |()| Bad::Format))
+    Err(lua
+        .raise_text::<()>(&format!("stack overflow ({context})"))
+        .map_or_else(Bad::Raised, |()| Bad::Format))
 }
 
 fn unpack_array(lua: &mut Stack, input: &mut &[u8], len: u64) -> Result<(), Bad> {
@@ -319,7 +321,7 @@ fn unpack_map(lua: &mut Stack, input: &mut &[u8], len: u64) -> Result<(), Bad> {
         unpack_value(lua, input)?;
         unpack_value(lua, input)?;
         if !lua.is_key(-2) {
-            let why = if lua.kind(-2) == Kind::Nil { "table index is nil" } else { "table index is NaN" };
+            let why = if lua.kind(-2) == LuaType::Nil { "table index is nil" } else { "table index is NaN" };
             lua.raise_plain::<()>(why.as_bytes())?;
         }
         lua.raw_set(-3);

@@ -1,13 +1,13 @@
-//! Replies to Lua values and back.
+//! Converts replies to Lua values and Lua values to replies.
 
-use super::bridge::{Kind, Raised, Stack};
+use super::bridge::{LuaType, Raised, Stack};
 use crate::num;
 use crate::version::Version;
 use crate::wire::reply::{Protocol, Reply};
 
 const STACK_LIMIT: &[u8] = b"reached lua stack limit";
 
-/// Pushes the Lua form of the reply at the start of `wire`, and moves `wire` past it.
+/// Pushes the reply at the start of `wire` as a Lua value, and advances `wire` past the reply.
 pub(super) fn push_reply(lua: &mut Stack, wire: &mut &[u8]) -> Raised<()> {
     let Some((kind, line)) = take_line(wire) else {
         debug_assert!(false, "a complete reply");
@@ -38,9 +38,9 @@ pub(super) fn push_reply(lua: &mut Stack, wire: &mut &[u8]) -> Raised<()> {
     Ok(())
 }
 
-/// The type byte and the rest of the first line.
+/// Returns the type byte and the rest of the first line.
 fn take_line<'a>(wire: &mut &'a [u8]) -> Option<(u8, &'a [u8])> {
-    // Nearly every line is a number or a length of one digit.
+    // Nearly every line is a number or length of one digit.
     if let [kind, b'0'..=b'9', b'\r', _, rest @ ..] = *wire {
         let line = &wire[1..2];
         *wire = rest;
@@ -120,7 +120,7 @@ fn push_set(lua: &mut Stack, wire: &mut &[u8], len: usize) -> Raised<()> {
     Ok(())
 }
 
-/// Sets the entry of the table at -3, unless no table can have its key.
+/// Sets an entry of the table at -3 to the key and value on top, unless the key is one that no table can have.
 fn set_entry(lua: &mut Stack) {
     if lua.is_key(-2) { lua.raw_set(-3) } else { lua.pop(2) }
 }
@@ -147,7 +147,8 @@ fn push_error_reply(lua: &mut Stack, line: &[u8]) {
     lua.raw_set_field(-2, b"ignore_error_stats_update");
 }
 
-/// Pushes `{err = "CODE text"}`. A text with a code keeps its first word as the code; else, and for a single word, the code is ERR.
+/// Pushes `{err = "CODE text"}`. The code is the first word of a text `with_code`; otherwise, and for a text of one
+/// word, it is ERR.
 pub(super) fn push_error(lua: &mut Stack, text: &[u8], with_code: bool) {
     let text = trim_line_ends(text);
     let (code, text) = match memchr::memchr(b' ', text) {
@@ -171,7 +172,7 @@ fn trim_line_end(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Writes the outcome of a script, which is on top of the stack, as its reply.
+/// Writes a script's reply: the value on top of the stack, or, if it `failed`, the error there.
 pub(super) fn finish(lua: &mut Stack, failed: bool, reply: &mut Reply) {
     if failed {
         write_failure(lua, reply);
@@ -186,20 +187,21 @@ pub(super) fn finish(lua: &mut Stack, failed: bool, reply: &mut Reply) {
     }
 }
 
-/// A table can mention one long string any number of times, so a reply has no natural limit.
+/// Returns whether a reply exceeds the memory limit. A table can refer to one long string any number of times, so
+/// replies have no natural limit.
 fn is_too_large(lua: &Stack, reply: &Reply) -> bool {
     reply.len() > lua.memory_limit()
 }
 
-/// Writes the reply for the error value on top of the stack.
+/// Writes the error value on top of the stack as a reply.
 fn write_failure(lua: &mut Stack, reply: &mut Reply) {
     let name = lua.shared.name.borrow().clone();
-    if lua.kind(-1) != Kind::Table {
+    if lua.kind(-1) != LuaType::Table {
         let text = lua.text(-1).unwrap_or(b"execution failure");
         let text = &text[..text.len().min(100)];
         return reply.error(&[b"ERR Error running script ", &name[..], b", ", text].concat());
     }
-    // An error table without a text ends a Redis server of these versions.
+    // A Redis server of these versions crashes on an error table without a text.
     let mut text = field_text(lua, b"err").unwrap_or_else(|| b"ERR unknown error".to_vec());
     truncate_at_nul(&mut text);
     if let (Some(source), Some(line)) = (field_text(lua, b"source"), field_text(lua, b"line")) {
@@ -212,8 +214,8 @@ fn write_failure(lua: &mut Stack, reply: &mut Reply) {
     }
 }
 
-/// An error line that keeps its line feeds, which Redis has sent as they are since 7.2. A carriage return before one would end the line, and
-/// becomes a blank.
+/// Writes an error line that keeps its line feeds, which Redis sends unchanged since 7.2. A carriage return before a
+/// line feed would end the line, so it becomes a blank.
 fn write_raw_error(text: &[u8], reply: &mut Reply) {
     reply.raw(b"-");
     for (i, &byte) in text.iter().enumerate() {
@@ -222,10 +224,10 @@ fn write_raw_error(text: &[u8], reply: &mut Reply) {
     reply.raw(b"\r\n");
 }
 
-/// The reply to the client whose script was killed at `place`.
-pub(super) fn write_killed(name: &[u8], place: Option<(Vec<u8>, i32)>, reply: &mut Reply) {
+/// Writes the reply to the client whose script was killed at `location`.
+pub(super) fn write_killed(name: &[u8], location: Option<(Vec<u8>, i32)>, reply: &mut Reply) {
     let text = b"ERR Script killed by user with SCRIPT KILL...";
-    match place {
+    match location {
         Some((source, line)) => reply.error(
             &[text, &b" script: "[..], name, b", on ", &source, format!(":{line}.").as_bytes()].concat(),
         ),
@@ -233,7 +235,7 @@ pub(super) fn write_killed(name: &[u8], place: Option<(Vec<u8>, i32)>, reply: &m
     }
 }
 
-/// A field of the table on top, if it is a string or a number.
+/// Returns a field of the table on top, if it is a string or a number.
 fn field_text(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
     lua.raw_get_field(-1, key);
     let text = lua.text(-1).map(<[u8]>::to_vec);
@@ -241,21 +243,22 @@ fn field_text(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
     text
 }
 
-/// Writes the value on top of the stack. `script` is the protocol that the script has set; the reply has its own.
+/// Writes the value on top of the stack. `script` is the protocol that the script has set; the reply has the client's
+/// protocol.
 fn write_value(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
-    // The room that Redis asks for, so that replies nest as deep as there.
+    // As many slots as Redis reserves, so that replies can nest as deeply.
     if !lua.reserve(4) {
         return reply.error(&[b"ERR ", STACK_LIMIT].concat());
     }
     match lua.kind(-1) {
-        Kind::String => reply.bulk(lua.bytes(-1).unwrap_or_default()),
-        Kind::Number => reply.int(super::bridge::truncate(lua.number(-1).unwrap_or(0.0))),
-        Kind::Boolean => match (script, lua.truth(-1)) {
+        LuaType::String => reply.bulk(lua.bytes(-1).unwrap_or_default()),
+        LuaType::Number => reply.int(super::bridge::truncate(lua.number(-1).unwrap_or(0.0))),
+        LuaType::Boolean => match (script, lua.truth(-1)) {
             (Protocol::Resp2, true) => reply.int(1),
             (Protocol::Resp2, false) => reply.null(),
             (Protocol::Resp3, value) => reply.boolean(value),
         },
-        Kind::Table => {
+        LuaType::Table => {
             if !write_marked_table(lua, script, reply) {
                 write_list(lua, script, reply);
             }
@@ -264,7 +267,8 @@ fn write_value(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
     }
 }
 
-/// Writes a table whose one field says what it stands for; false if it is an ordinary list.
+/// Writes a table that represents another type by its only field (`err`, `ok`, `double`, `map`, …). Returns false if
+/// the table is an ordinary list.
 fn write_marked_table(lua: &mut Stack, script: Protocol, reply: &mut Reply) -> bool {
     if let Some(text) = c_field(lua, b"err") {
         reply.error(trim_line_end(&text));
@@ -290,7 +294,7 @@ fn write_marked_table(lua: &mut Stack, script: Protocol, reply: &mut Reply) -> b
     true
 }
 
-/// A field of the table on top, if it is a string and not a number.
+/// Returns a field of the table on top, if it is a string and not a number.
 fn string_field(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
     lua.raw_get_field(-1, key);
     let text = lua.bytes(-1).map(<[u8]>::to_vec);
@@ -298,7 +302,7 @@ fn string_field(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
     text
 }
 
-/// Such a field up to its first NUL: Redis reads it as a C string.
+/// Returns such a field up to its first NUL, because Redis reads it as a C string.
 fn c_field(lua: &mut Stack, key: &[u8]) -> Option<Vec<u8>> {
     let mut text = string_field(lua, key)?;
     truncate_at_nul(&mut text);
@@ -311,15 +315,15 @@ fn truncate_at_nul(text: &mut Vec<u8>) {
 
 fn number_field(lua: &mut Stack, key: &[u8]) -> Option<f64> {
     lua.raw_get_field(-1, key);
-    let value = if lua.kind(-1) == Kind::Number { lua.number(-1) } else { None };
+    let value = if lua.kind(-1) == LuaType::Number { lua.number(-1) } else { None };
     lua.pop(1);
     value
 }
 
-/// Pushes a field of the table on top if it is a table.
+/// Pushes a field of the table on top if the field is a table. Returns whether it is.
 fn enter_table_field(lua: &mut Stack, key: &[u8]) -> bool {
     lua.raw_get_field(-1, key);
-    let is_table = lua.kind(-1) == Kind::Table;
+    let is_table = lua.kind(-1) == LuaType::Table;
     if !is_table {
         lua.pop(1);
     }
@@ -335,7 +339,7 @@ fn write_list(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
     let mut len = 0;
     loop {
         lua.raw_get_at(-1, len + 1);
-        if lua.kind(-1) == Kind::Nil || is_too_large(lua, reply) {
+        if lua.kind(-1) == LuaType::Nil || is_too_large(lua, reply) {
             lua.pop(1);
             break;
         }
@@ -365,7 +369,7 @@ fn write_set(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
     let mut len = 0;
     let _ = lua.each_until(-1, |lua| {
         lua.pop(1);
-        // Redis writes a copy, which takes a value's room.
+        // Redis writes a copy, which takes one more stack slot.
         lua.push_copy(-1);
         write_value(lua, script, reply);
         len += 1;
@@ -374,7 +378,7 @@ fn write_set(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
     reply.end_set(header, len);
 }
 
-/// Format and text of a verbatim string, if both are there.
+/// Returns the format and text of a verbatim string, if the table has both.
 fn verbatim_field(lua: &mut Stack) -> Option<([u8; 3], Vec<u8>)> {
     if !enter_table_field(lua, b"verbatim_string") {
         return None;

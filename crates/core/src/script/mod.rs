@@ -1,8 +1,8 @@
-//! Lua scripts: `EVAL` and everything that `redis.*`, `cjson`, `cmsgpack`, `struct` and `bit` are inside them.
+//! Lua scripts: `EVAL`, and what scripts find inside: `redis.*`, `cjson`, `cmsgpack`, `struct` and `bit`.
 //!
-//! A [`Vm`] is one Lua 5.1 state. It compiles scripts, runs them, and asks a [`Host`] to execute the commands they call. Nothing in here
-//! reads a clock or any other input: a script that runs too long is noticed by whoever drives the `Vm`, which
-//! hands back control after every [`SLICE`] of instructions.
+//! A [`Vm`] is one Lua 5.1 state. It compiles scripts, runs them, and asks a [`Host`] to execute the commands they
+//! call. This module reads no clock and no other input: the `Vm` returns control to its driver after every [`SLICE`] of
+//! instructions, and the driver decides whether a script has run for too long.
 
 mod api;
 mod bit;
@@ -14,29 +14,34 @@ mod convert;
 mod number;
 mod random;
 mod sandbox;
+mod sha1;
 mod shebang;
 mod struct_pack;
+mod tag;
 mod vm;
 
+pub use sha1::sha1_hex;
 pub use shebang::Flags;
-pub use vm::{MEMORY_LIMIT, SLICE, Script, Step, Vm, sha1_hex};
+pub use tag::ScriptTag;
+pub use vm::{MEMORY_LIMIT, SLICE, Script, Step, Vm};
 
 use crate::wire::reply::Reply;
 
-/// What a running script can ask of the server.
+/// The services of the server for a running script.
 pub trait Host {
-    /// Runs one command for `redis.call` or `redis.pcall`. `argv[0]` is the command's name as the script wrote it. Appends exactly one
-    /// value to `reply`, in `reply.protocol`. Whatever is wrong with the command (unknown, wrong arity, not allowed from scripts, a write in
-    /// a read-only script) is an error reply.
+    /// Executes one command for `redis.call` or `redis.pcall`. `argv[0]` is the command's name as the script wrote it.
+    /// Appends exactly one value to `reply`, in `reply.protocol`. Every failure of the command (unknown, wrong arity,
+    /// not allowed in scripts, a write in a read-only script) is an error reply.
     fn call(&mut self, argv: &[&[u8]], reply: &mut Reply);
 
     /// Takes a line that the script logs.
     fn log(&mut self, level: LogLevel, message: &[u8]);
 
-    /// Whether the script's user may run this command: `redis.acl_check_cmd`. Nothing if there is no such command.
+    /// Returns whether the script's user may run this command, for `redis.acl_check_cmd`, or `None` if the command does
+    /// not exist.
     fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool>;
 
-    /// Where the script's following writes are to be propagated: `redis.set_repl`.
+    /// Sets where the script's following writes are propagated, for `redis.set_repl`.
     fn set_propagation(&mut self, _propagation: Propagation) {}
 }
 

@@ -1,6 +1,7 @@
-//! Reading a number from the front of a text, as C's `strtod` does.
+//! Reads a number from the start of a text, as C's `strtod` does.
 
-/// The number at the start of `text`, without leading blanks, and how many bytes it takes: decimal, hexadecimal, `inf`, `infinity`, `nan`.
+/// Returns the number at the start of `text`, which must not begin with blanks, and its length in bytes. The number may
+/// be decimal, hexadecimal, `inf`, `infinity` or `nan`.
 pub(super) fn read_prefix(text: &[u8]) -> Option<(f64, usize)> {
     let signed = matches!(text.first(), Some(b'+' | b'-')) as usize;
     let negative = text.first() == Some(&b'-');
@@ -24,7 +25,7 @@ fn read_word(text: &[u8]) -> Option<(f64, usize)> {
     if !starts_with_word(text, b"nan") {
         return None;
     }
-    // `nan(…)` may carry a word in parentheses.
+    // `nan` may be followed by a word in parentheses.
     let payload = text[3..].strip_prefix(b"(").and_then(|rest| {
         let len = rest.iter().take_while(|b| b.is_ascii_alphanumeric() || **b == b'_').count();
         (rest.get(len) == Some(&b')')).then_some(len + 2)
@@ -36,7 +37,7 @@ fn digits(text: &[u8], is_digit: fn(&u8) -> bool) -> usize {
     text.iter().take_while(|byte| is_digit(byte)).count()
 }
 
-/// The length of digits, a point and digits, with at least one digit.
+/// Returns the length of a mantissa: digits, a point and digits, with at least one digit.
 fn mantissa_len(text: &[u8], is_digit: fn(&u8) -> bool) -> Option<usize> {
     let whole = digits(text, is_digit);
     let fraction = match text.get(whole) {
@@ -50,7 +51,7 @@ fn mantissa_len(text: &[u8], is_digit: fn(&u8) -> bool) -> Option<usize> {
     }
 }
 
-/// The length of an exponent that `letter` starts, or 0.
+/// Returns the length of an exponent that begins with `letter`, or 0 if there is none.
 fn exponent_len(text: &[u8], letter: u8) -> usize {
     if !text.first().is_some_and(|byte| byte.eq_ignore_ascii_case(&letter)) {
         return 0;

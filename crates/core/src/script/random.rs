@@ -1,5 +1,5 @@
-//! The generator behind `math.random`: the 48-bit linear congruential one of `drand48`, as Redis carries it, so that
-//! scripts draw the same numbers on every platform. It goes on from one script to the next.
+//! The generator behind `math.random`: the 48-bit linear congruential generator of `drand48`. Redis has its own copy of
+//! it, so that scripts draw the same numbers on every platform. Its state carries over from one script to the next.
 
 /// The state: 48 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,11 +8,11 @@ pub(super) struct Random(u64);
 const MULTIPLIER: u64 = 0x5_DEEC_E66D;
 const INCREMENT: u64 = 0xB;
 const MASK: u64 = (1 << 48) - 1;
-/// The low 16 bits after seeding.
+/// The low 16 bits of the state after seeding.
 const SEED_TAIL: u64 = 0x330E;
 /// The state of a server that has just started.
 const INITIAL: u64 = 0x1234_ABCD_330E;
-/// What Redis divides by.
+/// Redis divides random numbers by this.
 const SPAN: u32 = i32::MAX as u32;
 
 impl Default for Random {
@@ -26,13 +26,13 @@ impl Random {
         self.0 = (seed as u32 as u64) << 16 | SEED_TAIL;
     }
 
-    /// 31 random bits.
+    /// Draws 31 random bits.
     fn draw(&mut self) -> u32 {
         self.0 = self.0.wrapping_mul(MULTIPLIER).wrapping_add(INCREMENT) & MASK;
         (self.0 >> 17) as u32
     }
 
-    /// A number in [0, 1).
+    /// Draws a number in [0, 1).
     pub fn unit(&mut self) -> f64 {
         (self.draw() % SPAN) as f64 / SPAN as f64
     }

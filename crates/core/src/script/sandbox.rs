@@ -1,20 +1,20 @@
-//! The globals that scripts see.
+//! The globals that scripts can access.
 
 use super::api;
-use super::bridge::{Function, Kind, Raised, Stack};
+use super::bridge::{Function, LuaType, Raised, Stack};
 use crate::version::Version;
 
-/// What Lua's base library has and scripts do not.
+/// Functions of Lua's base library that scripts do not have.
 const REMOVED: &[&str] = &["dofile", "loadfile", "print"];
 
-/// What 7.0.15, with its security fixes, does not have either.
+/// Functions that 7.0.15, because of its security fixes, does not have either.
 const REMOVED_BEFORE_7_2: &[&str] = &["getfenv", "setfenv", "newproxy"];
 
-/// Libraries that are read-only to scripts.
+/// The libraries that scripts cannot modify.
 const LIBRARIES: &[&str] =
     &["redis", "string", "math", "table", "coroutine", "cjson", "cmsgpack", "struct", "bit", "os"];
 
-/// Fills the table of globals at 1, and pushes what scripts hold as `_G`.
+/// Fills the table of globals at 1, and pushes the table that scripts get as `_G`.
 pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
     let version = lua.shared.version;
     replace_functions(lua);
@@ -44,7 +44,7 @@ pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
     Ok(1)
 }
 
-/// Puts the functions that know read-only tables in their places.
+/// Replaces library functions by versions that respect read-only tables.
 fn replace_functions(lua: &mut Stack) {
     lua.each_guarded(|lua, library, name| {
         if library.is_empty() {
@@ -91,21 +91,21 @@ fn protect(lua: &mut Stack) {
     for name in LIBRARIES {
         lua.push_nil();
         lua.raw_get_field(1, name.as_bytes());
-        if lua.kind(-1) == Kind::Table {
+        if lua.kind(-1) == LuaType::Table {
             lua.protect();
             lua.raw_set_field(1, name.as_bytes());
         } else {
             lua.pop(2);
         }
     }
-    // Strings find their methods in the real table; scripts that ask for the metatable see a protected one.
+    // String methods are looked up in the real table; scripts that ask for the metatable get a protected one.
     lua.push_nil();
     lua.push_table(0, 1);
     lua.raw_get_field(1, b"string");
     lua.raw_set_field(-2, b"__index");
     lua.protect();
     lua.show_as_string_metatable();
-    // Names that nobody has defined.
+    // Sets the metatable that handles undefined names.
     lua.push_copy(1);
     lua.push_table(0, 1);
     set_function(lua, -1, "__index", missing_global);
@@ -113,7 +113,7 @@ fn protect(lua: &mut Stack) {
     lua.raw_set_field(-2, b"__newindex");
     lua.set_metatable();
     lua.pop(1);
-    // `_G`, whose metatable is shown, read-only as well.
+    // The metatable that scripts get for `_G`, which is read-only too.
     lua.push_nil();
     lua.push_table(0, 1);
     set_function(lua, -1, "__index", missing_global);
@@ -124,12 +124,12 @@ fn protect(lua: &mut Stack) {
     lua.raw_set_field(1, b"_G");
 }
 
-/// `__index` of the globals.
+/// Handles access to an undefined global (`__index`): raises Redis's error.
 fn missing_global(lua: &mut Stack) -> Raised<usize> {
     let Some(name) = lua.text(2) else {
         return lua.raise_text("Second argument to luaProtectedTableError must be a string or number");
     };
-    // A C string: it ends at the first NUL.
+    // As a C string, the name ends at its first NUL.
     let name = name.split(|byte| *byte == 0).next().unwrap_or_default();
     let text = [b"Script attempted to access nonexistent global variable '", name, b"'"].concat();
     lua.raise_bytes(&text)
@@ -166,8 +166,8 @@ fn randomseed(lua: &mut Stack) -> Raised<usize> {
     Ok(0)
 }
 
-/// Processor seconds, made up: a second per 1000 slices, and a microsecond per look, so that a loop that waits for time to
-/// pass ends at the same place every time.
+/// Returns simulated processor seconds: one second per 1000 slices plus a microsecond per call. A loop that waits for
+/// time to pass always ends at the same point.
 fn clock(lua: &mut Stack) -> Raised<usize> {
     let shared = lua.shared;
     let looks = shared.clock_reads.get() + 1;
@@ -176,13 +176,13 @@ fn clock(lua: &mut Stack) -> Raised<usize> {
     Ok(1)
 }
 
-/// The collector belongs to the server: scripts may ask for the size of the state, and the rest does nothing.
+/// Returns the size of the state for "count". Ignores all other options: scripts cannot control the collector.
 fn collectgarbage(lua: &mut Stack) -> Raised<usize> {
-    let option = if lua.kind(1) == Kind::None || lua.kind(1) == Kind::Nil {
+    let option = if lua.kind(1) == LuaType::None || lua.kind(1) == LuaType::Nil {
         b"collect".to_vec()
     } else {
         lua.check_bytes(1)?;
-        // A C string: it ends at the first NUL.
+        // As a C string, the option ends at its first NUL.
         lua.bytes(1).unwrap_or_default().split(|byte| *byte == 0).next().unwrap_or_default().to_vec()
     };
     match &option[..] {

@@ -2,10 +2,10 @@
 
 use crate::error::Error;
 
-/// What a script declares about itself.
+/// The flags that a script declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// The script declares flags at all. Without a declaration Redis treats it leniently, as before 7.0.
+    /// Whether the script declares flags at all. Redis treats a script without a declaration leniently, as before 7.0.
     pub declared: bool,
     pub no_writes: bool,
     pub allow_oom: bool,
@@ -14,8 +14,8 @@ pub struct Flags {
     pub allow_cross_slot_keys: bool,
 }
 
-/// Reads the first line, if it is a shebang. Returns the flags and how many bytes precede the code; the line's end stays with the
-/// code, so that line numbers keep.
+/// Parses the first line if it is a shebang. Returns the flags and the number of bytes before the code. The code begins
+/// with the line's end, so line numbers stay the same.
 pub(super) fn parse(body: &[u8]) -> Result<(Flags, usize), Error> {
     if !body.starts_with(b"#!") {
         return Ok((Flags::default(), 0));
@@ -42,7 +42,8 @@ pub(super) fn parse(body: &[u8]) -> Result<(Flags, usize), Error> {
     Ok((flags, len))
 }
 
-/// Splits at blanks; a word may have quoted parts. Nothing if a quote is not closed or something follows it directly.
+/// Splits a line at blanks; words may have quoted parts. Returns `None` if a quote is not closed or has text directly
+/// after it.
 fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut rest = line.trim_ascii_start();

@@ -1,16 +1,16 @@
-//! The `struct` library: C structures in strings.
+//! The `struct` library: packs values into strings with the layout of C structures.
 
-use super::bridge::{Function, Kind, Raised, Stack, truncate};
+use super::bridge::{Function, LuaType, Raised, Stack, truncate};
 
 pub(super) const FUNCTIONS: &[(&str, Function)] = &[("pack", pack), ("unpack", unpack), ("size", size)];
 
-/// The most bytes of an integer.
+/// The size of the largest integer, in bytes.
 const MAX_INTEGER: i32 = 32;
 
-/// The alignment that a bare `!` asks for.
+/// The alignment that `!` without a number sets.
 const MAX_ALIGNMENT: i32 = 8;
 
-/// A reader of a format, with the modes it has set so far.
+/// A format string that is being read, with the modes it has set so far.
 struct Format {
     text: Vec<u8>,
     at: usize,
@@ -21,14 +21,14 @@ struct Format {
 /// One option of a format.
 struct Item {
     option: u8,
-    /// How many bytes it takes; 0 if that depends on the value.
+    /// The size in bytes, or 0 if it depends on the value.
     size: usize,
-    /// How many bytes precede it.
+    /// The number of padding bytes before the item.
     padding: usize,
 }
 
 impl Format {
-    /// The format in argument 1, up to a NUL.
+    /// Returns the format in argument 1 up to its first NUL.
     fn argument(lua: &mut Stack) -> Raised<Format> {
         lua.check_bytes(1)?;
         let text = lua.bytes(1).unwrap_or_default();
@@ -36,7 +36,7 @@ impl Format {
         Ok(Format { text, at: 0, big_endian: cfg!(target_endian = "big"), alignment: 1 })
     }
 
-    /// The next option, which stands at offset `at` of the data.
+    /// Returns the next option, for an item at offset `at` of the data.
     fn next(&mut self, lua: &mut Stack, at: usize) -> Raised<Option<Item>> {
         let Some(&option) = self.text.get(self.at) else { return Ok(None) };
         self.at += 1;
@@ -60,7 +60,7 @@ impl Format {
             0
         } else {
             let unit = size.min(self.alignment as usize);
-            // A size that is no power of two aligns as oddly as in C.
+            // A size that is not a power of two gives the same odd alignment as in C.
             unit.wrapping_sub(at & unit.wrapping_sub(1)) & unit.wrapping_sub(1)
         };
         Ok(Some(Item { option, size, padding }))
@@ -79,7 +79,7 @@ impl Format {
         }
     }
 
-    /// Sets a mode.
+    /// Applies an option that sets a mode.
     fn control(&mut self, lua: &mut Stack, option: u8) -> Raised<()> {
         match option {
             b' ' => {}
@@ -110,7 +110,7 @@ fn is_integer(option: u8) -> bool {
     matches!(option, b'b' | b'B' | b'h' | b'H' | b'l' | b'L' | b'T' | b'i' | b'I')
 }
 
-/// A number as the 64 bits that C's casts make of it on x86-64.
+/// Converts a number to 64 bits as C's casts do on x86-64.
 fn to_word(value: f64) -> u64 {
     const TWO_63: f64 = 9223372036854775808.0;
     if value >= TWO_63 { truncate(value - TWO_63) as u64 ^ 1 << 63 } else { truncate(value) as u64 }
@@ -118,7 +118,7 @@ fn to_word(value: f64) -> u64 {
 
 fn pack(lua: &mut Stack) -> Raised<usize> {
     let mut format = Format::argument(lua)?;
-    // Redis marks the end of the arguments this way; a missing one reads as nil.
+    // Redis also marks the end of the arguments with nil; a missing argument reads as nil.
     lua.push_nil();
     let mut packed = Vec::new();
     let mut argument = 2;
@@ -175,7 +175,8 @@ fn unpack(lua: &mut Stack) -> Raised<usize> {
     let mut format = Format::argument(lua)?;
     lua.check_bytes(2)?;
     let data = lua.bytes(2).unwrap_or_default().to_vec();
-    let position = if matches!(lua.kind(3), Kind::None | Kind::Nil) { 1 } else { lua.check_integer(3)? };
+    let position =
+        if matches!(lua.kind(3), LuaType::None | LuaType::Nil) { 1 } else { lua.check_integer(3)? };
     if position == 0 {
         return lua.argument_error(3, "offset must be 1 or greater");
     }

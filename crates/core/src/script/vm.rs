@@ -1,29 +1,28 @@
-//! The script engine as the server uses it.
+//! The script engine, as the server uses it.
 
 use std::sync::Arc;
 
-use sha1::{Digest, Sha1};
-
 use super::bridge::{Loaded, Machine, Setup, Signal};
 use super::random::Random;
+use super::sha1::sha1_hex;
+use super::tag::ScriptTag;
 use super::{Flags, Host, api, convert, sandbox, shebang};
 use crate::error::Error;
-use crate::stages::ScriptTag;
 use crate::version::Version;
 use crate::wire::reply::Reply;
 
-/// How many Lua instructions run between two suspensions: about a millisecond's worth.
+/// The number of Lua instructions between two suspensions: about one millisecond of work.
 pub const SLICE: u32 = 100_000;
 
 /// The most memory the Lua state may hold, in bytes.
 pub const MEMORY_LIMIT: usize = 256 << 20;
 
-/// Where a run stands.
+/// The state of a script after a slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// The script has ended and its reply is written.
     Done,
-    /// The slice is used up; `resume` goes on.
+    /// The slice is used up; `resume` continues the script.
     Suspended,
 }
 
@@ -35,31 +34,31 @@ pub struct Script(Arc<Compiled>);
 struct Compiled {
     sha: [u8; 40],
     tag: Option<ScriptTag>,
-    /// The body of a script with a tag; of others nothing.
+    /// The body, if the script has a tag; otherwise empty.
     text: Box<[u8]>,
     flags: Flags,
     chunk: Loaded,
-    /// Which state of the `Vm` the chunk belongs to.
+    /// The generation of the `Vm`'s Lua state that the chunk belongs to.
     generation: u64,
 }
 
 impl Script {
-    /// The SHA-1 of the script's body, in lower-case hex.
+    /// Returns the SHA-1 of the script's body in lower-case hex.
     pub fn sha(&self) -> &str {
         std::str::from_utf8(&self.0.sha).unwrap_or_default()
     }
 
-    /// The same as bytes.
+    /// Returns the same SHA-1 as bytes of lower-case hex.
     pub fn digest(&self) -> [u8; 40] {
         self.0.sha
     }
 
-    /// What the stages recognised it as.
+    /// Returns the tag with which the stages recognised the script.
     pub fn tag(&self) -> Option<ScriptTag> {
         self.0.tag
     }
 
-    /// The body of a script with a tag; of others nothing.
+    /// Returns the body, if the script has a tag; otherwise an empty slice.
     pub fn text(&self) -> &[u8] {
         &self.0.text
     }
@@ -69,16 +68,16 @@ impl Script {
     }
 }
 
-/// One Lua state, which runs one script at a time.
+/// A Lua state, which runs one script at a time.
 pub struct Vm {
     version: Version,
     slice: u32,
     memory_limit: usize,
     machine: Machine,
-    /// Counts the states that `flush` has thrown away.
+    /// Counts the Lua states that `flush` has discarded.
     generation: u64,
     killed: bool,
-    /// The SHA-1 of the script that runs, for the reply if it is killed.
+    /// The SHA-1 of the running script, for the reply if it is killed.
     running: [u8; 40],
 }
 
@@ -87,7 +86,7 @@ impl Vm {
         Vm::with_limits(version, SLICE, MEMORY_LIMIT)
     }
 
-    /// `slice` is in instructions, `memory_limit` in bytes.
+    /// Creates an engine. `slice` is in instructions, `memory_limit` in bytes.
     pub fn with_limits(version: Version, slice: u32, memory_limit: usize) -> Vm {
         let machine = new_machine(version, slice, memory_limit, Random::default());
         Vm { version, slice, memory_limit, machine, generation: 0, killed: false, running: [0; 40] }
@@ -96,12 +95,12 @@ impl Vm {
     /// Compiles a script. It stays compiled until `unload` or `flush`.
     ///
     /// # Errors
-    /// What `EVAL` and `SCRIPT LOAD` reply to a bad shebang or a syntax error.
+    /// Fails with the error that `EVAL` and `SCRIPT LOAD` reply to a bad shebang or a syntax error.
     pub fn load(&mut self, body: &[u8]) -> Result<Script, Error> {
         self.load_tagged(body, sha1_hex(body), None)
     }
 
-    /// The same for a script whose SHA-1 is known, and what the stages recognised it as.
+    /// Compiles a script whose SHA-1 and tag are known.
     pub(crate) fn load_tagged(
         &mut self,
         body: &[u8],
@@ -122,7 +121,7 @@ impl Vm {
         })))
     }
 
-    /// Lets go of a compiled script. Nothing may start it any more.
+    /// Unloads a compiled script. It must not be started afterwards.
     pub fn unload(&mut self, script: &Script) {
         if script.0.generation == self.generation {
             self.machine.forget(script.0.chunk);
@@ -132,7 +131,7 @@ impl Vm {
     /// Runs a script until it ends or its slice is used up.
     ///
     /// # Panics
-    /// If another script is suspended, or `flush` has thrown this one away.
+    /// If another script is suspended, or `flush` has discarded this script.
     pub fn start(
         &mut self,
         script: &Script,
@@ -147,7 +146,7 @@ impl Vm {
         step(self.machine.start(script.0.chunk, &script.0.sha, keys, argv, host, reply))
     }
 
-    /// Goes on with the suspended script, or ends it if it was killed.
+    /// Resumes the suspended script, or ends it if it was killed.
     ///
     /// # Panics
     /// If no script is suspended.
@@ -155,50 +154,51 @@ impl Vm {
         if !self.killed {
             return step(self.machine.resume(host, reply));
         }
-        assert!(self.machine.is_suspended(), "a suspended script");
+        assert!(self.machine.is_suspended(), "no script is suspended");
         self.killed = false;
-        let place = self.machine.place();
+        let location = self.machine.location();
         self.machine.abandon();
-        convert::write_killed(&self.running, place, reply);
+        convert::write_killed(&self.running, location, reply);
         Step::Done
     }
 
-    /// The SHA-1 of the script that runs or ran last.
+    /// Returns the SHA-1 of the running script, or of the one that ran last.
     pub fn running(&self) -> [u8; 40] {
         self.running
     }
 
-    /// Whether every instruction is counted from here on. Scripts run slower then.
+    /// Turns counting of instructions on or off. Scripts run slower while it is on.
     pub fn count_instructions(&mut self, on: bool) {
         self.machine.count_instructions(on);
     }
 
-    /// How many instructions the script that runs or ran last has taken, if they were counted.
+    /// Returns the number of instructions of the running script, or of the one that ran last, if they were counted.
     pub fn instructions(&self) -> u64 {
         self.machine.instructions()
     }
 
-    /// Whether it is noted from here on which lines a script runs through. Scripts run slower then.
+    /// Turns recording of executed lines on or off. Scripts run slower while it is on.
     pub fn note_lines(&mut self, on: bool) {
         self.machine.note_lines(on);
     }
 
-    /// Whether the script that runs or ran last has come to a line, if lines were noted; the first is 1.
+    /// Returns whether the running script, or the one that ran last, has reached a line, if lines were recorded. The
+    /// first line is 1.
     pub fn has_reached(&self, line: usize) -> bool {
         self.machine.has_reached(line)
     }
 
-    /// Whether a script is suspended.
+    /// Returns whether a script is suspended.
     pub fn is_busy(&self) -> bool {
         self.machine.is_suspended()
     }
 
-    /// Makes the next `resume` end the suspended script. Nothing in the script notices, so nothing can prevent it.
+    /// Makes the next `resume` end the suspended script. The script cannot notice or prevent this.
     pub fn kill(&mut self) {
         self.killed = self.machine.is_suspended();
     }
 
-    /// Throws away the whole state, and with it all compiled scripts and a suspended one.
+    /// Discards the Lua state with all compiled scripts and the suspended script, if any.
     pub fn flush(&mut self) {
         let (counts, notes) = (self.machine.counts_instructions(), self.machine.notes_lines());
         self.machine = new_machine(self.version, self.slice, self.memory_limit, self.machine.random());
@@ -226,15 +226,4 @@ fn step(signal: Signal) -> Step {
         Signal::Slice => Step::Suspended,
         Signal::Finished => Step::Done,
     }
-}
-
-/// SHA-1 in lower-case hex.
-pub fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut hex = [0; 40];
-    for (pair, byte) in hex.chunks_exact_mut(2).zip(Sha1::digest(bytes)) {
-        pair[0] = DIGITS[(byte >> 4) as usize];
-        pair[1] = DIGITS[(byte & 15) as usize];
-    }
-    hex
 }

@@ -1,21 +1,21 @@
-//! The invariants of a store.
+//! Checks the invariants of a store.
 
 use super::db::due_ms;
 use super::{Store, Timer, Value};
 
 impl Store {
-    /// Asserts that the databases and the wheel agree.
+    /// Asserts that the databases agree with the timing wheel.
     ///
     /// # Panics
-    /// If a key cannot be found, a value is empty, a count is wrong, or a timer is missing, late or left behind.
+    /// If a key cannot be found, a value is empty, a count is wrong, or a timer is missing, late or left over.
     pub fn check(&self) {
         let mut timed = 0;
         for (index, db) in self.dbs.iter().enumerate() {
             let mut volatile = 0;
             for (slot, key, entry) in db.iter() {
                 let name = key.escape_ascii();
-                assert_eq!(db.find(key), Some(slot), "{name}: the slot of a key");
-                assert!(!entry.value.is_empty(), "{name}: an empty value stays behind");
+                assert_eq!(db.find(key), Some(slot), "{name}: the index refers to another slot");
+                assert!(!entry.value.is_empty(), "{name}: an empty value was not deleted");
                 volatile += entry.expires_at_ms().is_some() as usize;
                 let field_end_ms = match &entry.value {
                     Value::Hash(hash) => hash.next_expiry_ms(),
@@ -26,26 +26,30 @@ impl Store {
                 match (end_ms, timer) {
                     (None, None) => {}
                     (Some(end_ms), Some((deadline_ms, timer))) => {
-                        assert_eq!(deadline_ms, due_ms(end_ms, self.now), "{name}: when the timer fires");
+                        assert_eq!(
+                            deadline_ms,
+                            due_ms(end_ms, self.now),
+                            "{name}: the timer has a wrong deadline"
+                        );
                         assert_eq!(
                             timer,
                             Timer::Key { db: index as u32, slot },
-                            "{name}: what the timer is for"
+                            "{name}: the timer belongs to another key"
                         );
                         timed += 1;
                     }
-                    // Expiry was held back when the timer fired.
+                    // Active expiry was off when the timer fired.
                     (Some(_), None) => {
                         let has_ended =
                             entry.is_expired(self.now) || entry.value.has_expired_fields(self.now);
                         assert!(has_ended, "{name}: a timer is missing");
                     }
-                    (None, Some(_)) => panic!("{name}: a timer is left behind"),
+                    (None, Some(_)) => panic!("{name}: a timer is left over"),
                 }
             }
-            assert_eq!(db.volatile(), volatile, "database {index}: keys with an expiry");
+            assert_eq!(db.volatile(), volatile, "database {index}: wrong number of keys with an expiry");
         }
         let of_keys = self.timers.iter().filter(|(_, timer)| matches!(timer, Timer::Key { .. })).count();
-        assert_eq!(of_keys, timed, "timers of keys, and keys with timers");
+        assert_eq!(of_keys, timed, "the number of key timers differs from that of keys with a timer");
     }
 }

@@ -5,37 +5,38 @@ use std::cell::Cell;
 use super::{Limits, SlabMap, Timer, Value};
 use crate::wheel::{TimerId, Wheel};
 
-/// The time an event sees. It stands still while one command, script or transaction runs.
+/// The time that an event sees. It does not change while one command, script or transaction runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Now {
-    /// Microseconds since the world began; never goes back.
+    /// Microseconds since the world began; never decreases.
     pub mono_us: u64,
     /// Unix time in ms minus the monotonic time in ms.
     pub wall_offset_ms: i64,
 }
 
 impl Now {
+    /// Returns the monotonic time in milliseconds.
     pub fn mono_ms(self) -> u64 {
         self.mono_us / 1000
     }
 
-    /// Unix time in milliseconds: what keys expire by.
+    /// Returns the Unix time in milliseconds, which decides when keys expire.
     pub fn wall_ms(self) -> i64 {
         (self.mono_us / 1000) as i64 + self.wall_offset_ms
     }
 
-    /// Unix time in microseconds.
+    /// Returns the Unix time in microseconds.
     pub fn wall_us(self) -> i64 {
         self.mono_us as i64 + self.wall_offset_ms * 1000
     }
 }
 
-/// A key's value and what is known of it.
+/// A key's value, expiry and last use.
 pub struct Entry {
     pub value: Value,
-    /// Unix time in ms at the end of which the key is gone; negative: never.
+    /// Unix time in ms at the end of which the key expires; negative if it never does.
     expires_at_ms: i64,
-    /// Fires at the end of the life of the key, or of the hash field that ends first.
+    /// Fires when the key expires, or when the first of its hash fields does.
     timer: TimerId,
     /// Monotonic time of the last use in seconds, for `OBJECT IDLETIME`.
     pub used_at_s: u32,
@@ -53,7 +54,7 @@ impl Entry {
         }
     }
 
-    /// When the key expires, as Unix time in ms.
+    /// Returns when the key expires, as Unix time in ms.
     pub fn expires_at_ms(&self) -> Option<i64> {
         (self.expires_at_ms >= 0).then_some(self.expires_at_ms)
     }
@@ -62,7 +63,7 @@ impl Entry {
         self.timer
     }
 
-    /// A key is alive to the end of the millisecond it expires at.
+    /// Returns whether the key has expired. It lives until the end of the millisecond at which it expires.
     pub fn is_expired(&self, now: Now) -> bool {
         self.expires_at_ms >= 0 && now.wall_ms() > self.expires_at_ms
     }
@@ -72,26 +73,29 @@ impl Entry {
 #[derive(Default)]
 pub struct Db {
     keys: SlabMap<Entry>,
-    /// How many keys have an expiry.
+    /// The number of keys with an expiry.
     volatile: usize,
-    /// The slot found last: a script calls one command after the other for its key.
+    /// The slot found last. A script often calls several commands for the same key.
     found_last: Cell<u32>,
 }
 
 impl Db {
+    /// Returns the number of keys, expired ones included.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
+    /// Returns whether the database has no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.len() == 0
     }
 
+    /// Returns the number of keys with an expiry.
     pub fn volatile(&self) -> usize {
         self.volatile
     }
 
-    /// The slot of a key, expired or not. Slots stay valid until their key is removed.
+    /// Returns the slot of a key, whether it has expired or not. A slot stays valid until its key is removed.
     pub fn find(&self, key: &[u8]) -> Option<u32> {
         let last = self.found_last.get();
         if self.keys.key(last) == Some(key) {
@@ -102,52 +106,58 @@ impl Db {
         Some(slot)
     }
 
+    /// Returns the key in a slot.
     pub fn key(&self, slot: u32) -> Option<&[u8]> {
         self.keys.key(slot)
     }
 
+    /// Returns the entry in a slot.
     pub fn entry(&self, slot: u32) -> Option<&Entry> {
         self.keys.value(slot)
     }
 
+    /// Returns the entry in a slot for changes.
     pub fn entry_mut(&mut self, slot: u32) -> Option<&mut Entry> {
         self.keys.value_mut(slot)
     }
 
+    /// Returns slots, keys and entries in slot order.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &[u8], &Entry)> {
         self.keys.iter_slots()
     }
 
-    /// See [`SlabMap::scan`].
+    /// Visits the next keys of a scan. See [`SlabMap::scan`].
     pub fn scan(&self, cursor: u64, count: usize, visit: impl FnMut(&[u8], &Entry)) -> u64 {
         self.keys.scan(cursor, count, visit)
     }
 
+    /// Returns the slot that the random number `draw` selects.
     pub fn random_slot(&self, draw: u64) -> Option<u32> {
         self.keys.random(draw)
     }
 }
 
-/// All databases of a node and the wheel that holds its timers.
+/// All databases of a node, and the wheel with its timers.
 pub struct Store {
     pub dbs: Vec<Db>,
     pub timers: Wheel<Timer>,
-    /// The time of the event that is being handled.
+    /// The time of the current event.
     pub now: Now,
     pub limits: Limits,
 }
 
 impl Store {
+    /// Creates empty databases.
     pub fn new(databases: usize, now: Now, limits: Limits) -> Store {
         let dbs = (0..databases).map(|_| Db::default()).collect();
         Store { dbs, timers: Wheel::new(now.mono_ms()), now, limits }
     }
 
-    /// Puts a value under a key that does not exist, without an expiry.
+    /// Inserts a value without an expiry. The key must not exist, or must have expired.
     pub fn insert(&mut self, db: usize, key: &[u8], value: Value) -> u32 {
         let (slot, replaced) = self.dbs[db].keys.insert(key, Entry::new(value, self.now));
         if let Some(ended) = replaced {
-            // A key past its end that was still standing there.
+            // An expired key that had not been removed yet.
             self.timers.cancel(ended.timer);
             self.dbs[db].volatile -= (ended.expires_at_ms >= 0) as usize;
         }
@@ -155,7 +165,7 @@ impl Store {
         slot
     }
 
-    /// Replaces the value of a key and keeps its expiry.
+    /// Replaces the value of a key. Keeps its expiry.
     pub fn replace(&mut self, db: usize, slot: u32, value: Value) {
         if let Some(entry) = self.dbs[db].entry_mut(slot) {
             entry.value = value;
@@ -163,6 +173,7 @@ impl Store {
         }
     }
 
+    /// Removes a key and cancels its timer. Returns its entry.
     pub fn remove(&mut self, db: usize, slot: u32) -> Option<Entry> {
         let (_, entry) = self.dbs[db].keys.remove_slot(slot)?;
         self.timers.cancel(entry.timer);
@@ -179,8 +190,8 @@ impl Store {
         self.rearm(db, slot);
     }
 
-    /// Arms the timer of a key for what comes first: its own end or that of one of its hash fields.
-    /// To be called whenever a hash's field expiries changed.
+    /// Arms the timer of a key for whichever comes first: its own expiry or that of one of its hash fields. Call this
+    /// whenever a hash's field expiries have changed.
     pub fn rearm(&mut self, db: usize, slot: u32) {
         let Some(entry) = self.dbs[db].keys.value_mut(slot) else { return };
         let key_end = (entry.expires_at_ms >= 0).then_some(entry.expires_at_ms);
@@ -207,7 +218,7 @@ impl Store {
         }
     }
 
-    /// Arms the timers of all keys anew: the wall clock that they end by was moved.
+    /// Re-arms the timers of all keys, after a change of the wall clock.
     pub fn rearm_all(&mut self) {
         for db in 0..self.dbs.len() {
             let slots: Vec<u32> = self.dbs[db].iter().map(|(slot, _, _)| slot).collect();
@@ -215,7 +226,7 @@ impl Store {
         }
     }
 
-    /// The timer of a key has fired and is gone, or counts as if it had.
+    /// Notes that the timer of a key has fired, or would have, and is no longer armed.
     pub fn timer_fired(&mut self, db: usize, slot: u32) {
         if let Some(entry) = self.dbs[db].keys.value_mut(slot) {
             self.timers.cancel(std::mem::replace(&mut entry.timer, TimerId::NONE));
@@ -230,10 +241,10 @@ impl Store {
         }
     }
 
-    /// Exchanges the contents of two databases.
+    /// Swaps the contents of two databases.
     pub fn swap(&mut self, a: usize, b: usize) {
         self.dbs.swap(a, b);
-        // Timers name their database.
+        // Timers contain the number of their database.
         for db in [a, b] {
             let slots: Vec<u32> = self.dbs[db].iter().map(|(slot, _, _)| slot).collect();
             for slot in slots {
@@ -246,7 +257,8 @@ impl Store {
     }
 }
 
-/// When (monotonic) the timer for an end at this Unix time fires. What ends is alive to the end of that millisecond.
+/// Returns the monotonic time in ms at which the timer for an expiry at `end_ms` (Unix time) fires: keys and fields
+/// live until the end of that millisecond.
 pub(super) fn due_ms(end_ms: i64, now: Now) -> u64 {
     end_ms.saturating_add(1).saturating_sub(now.wall_offset_ms).max(0) as u64
 }

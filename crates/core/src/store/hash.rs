@@ -1,11 +1,11 @@
-//! Hashes, with an expiry for each field that wants one.
+//! Hashes, whose fields may have expiries.
 //!
-//! A small hash is one run of bytes, fields in the order they were added, as in Redis. Once a field of it gets an
-//! expiry it turns into a `listpackex`: fields ordered by expiry, those without one last. A large hash is a table in
-//! the order of its slots. No form turns back into a smaller one.
+//! A small hash is one run of bytes with its fields in insertion order, as in Redis. Once one of its fields gets an
+//! expiry, the hash becomes a `listpackex`: fields ordered by expiry, those without one last. A large hash is a table
+//! in slot order. A hash never returns to a smaller encoding.
 //!
-//! Times are Unix milliseconds. A field is alive while `now_ms <= expires_at_ms`. Reading skips fields past their end; everything
-//! else, the length included, counts them until [`Hash::remove_expired`] takes them away, as Redis does.
+//! Times are Unix milliseconds. A field is alive while `now_ms <= expires_at_ms`. Reads skip expired fields; everything
+//! else, the length included, counts them until [`Hash::remove_expired`] removes them, as in Redis.
 
 use std::collections::BTreeSet;
 
@@ -14,24 +14,24 @@ use super::packed::{Found, Packed};
 use super::slab_map::{SlabMap, scale};
 use crate::version::Version;
 
-/// Stands for no expiry. It orders after every time, as such fields do.
+/// Represents "no expiry". Sorts after every time, as fields without an expiry do.
 const NEVER: i64 = i64::MAX;
 
-/// A hash: from fields to values, both byte strings.
+/// A hash: a map from fields to values, both byte strings.
 #[derive(Clone)]
 pub struct Hash(Form);
 
-/// Only the smallest form is in place, so that a lock needs no allocation.
+/// Only the smallest form is stored inline, so that the hash of a lock needs no allocation.
 #[derive(Clone)]
 enum Form {
-    /// Field, value, field, value, ….
+    /// Entries in the order field, value, field, value, ….
     Listpack(Packed),
     Boxed(Box<Boxed>),
 }
 
 #[derive(Clone)]
 enum Boxed {
-    /// Field, value, expiry (eight bytes), field, …, by ascending expiry.
+    /// Entries in the order field, value, expiry (eight bytes), field, …, sorted by expiry.
     ListpackEx(Packed),
     Table(Table),
 }
@@ -39,7 +39,7 @@ enum Boxed {
 #[derive(Clone, Default)]
 struct Table {
     fields: SlabMap<Value>,
-    /// Expiry and slot of each field that has one.
+    /// The expiry and the slot of each field that has an expiry.
     expiries: BTreeSet<(i64, u32)>,
 }
 
@@ -49,7 +49,7 @@ struct Value {
     expires_at_ms: i64,
 }
 
-/// One field as iteration shows it.
+/// One field, as iterators return it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field<'a> {
     pub name: &'a [u8],
@@ -59,6 +59,7 @@ pub struct Field<'a> {
 }
 
 impl Field<'_> {
+    /// Returns whether the field has expired.
     pub fn is_expired(&self, now_ms: i64) -> bool {
         self.expires_at_ms.is_some_and(|end_ms| now_ms > end_ms)
     }
@@ -71,11 +72,13 @@ impl Default for Hash {
 }
 
 impl Hash {
+    /// Creates an empty hash.
     pub fn new() -> Hash {
         Hash::default()
     }
 
-    /// A small hash of fields with different names: in this order, or by expiry if it is extended.
+    /// Returns a small hash of distinct fields: a `listpackex` sorted by expiry if `is_extended`, else in the given
+    /// order.
     pub fn small(fields: &mut [Field], is_extended: bool) -> Hash {
         let mut packed = Packed::default();
         if !is_extended {
@@ -91,6 +94,7 @@ impl Hash {
         Hash(Form::Boxed(Box::new(Boxed::ListpackEx(packed))))
     }
 
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         match &self.0 {
             Form::Listpack(_) => "listpack",
@@ -101,7 +105,7 @@ impl Hash {
         }
     }
 
-    /// Number of fields, those past their expiry included.
+    /// Returns the number of fields, expired ones included.
     pub fn len(&self) -> usize {
         match self.packed() {
             Some((packed, stride)) => packed.count() / stride,
@@ -109,6 +113,7 @@ impl Hash {
         }
     }
 
+    /// Returns whether the hash has no fields, expired ones included.
     pub fn is_empty(&self) -> bool {
         match self.packed() {
             Some((packed, _)) => packed.is_empty(),
@@ -116,7 +121,7 @@ impl Hash {
         }
     }
 
-    /// The small forms: the entries and how many of them make a field.
+    /// Returns the packed entries of a small form, and the number of entries per field.
     fn packed(&self) -> Option<(&Packed, usize)> {
         match &self.0 {
             Form::Listpack(packed) => Some((packed, 2)),
@@ -157,7 +162,7 @@ impl Hash {
         }
     }
 
-    /// A field, even one past its expiry.
+    /// Returns a field, even if it has expired.
     pub fn field(&self, name: &[u8]) -> Option<Field<'_>> {
         match self.packed() {
             Some((packed, stride)) => {
@@ -171,21 +176,22 @@ impl Hash {
         }
     }
 
-    /// The value of a field that is alive.
+    /// Returns the value of a field that is alive.
     pub fn get(&self, name: &[u8], now_ms: i64) -> Option<&[u8]> {
         self.field(name).filter(|field| !field.is_expired(now_ms)).map(|field| field.value)
     }
 
+    /// Returns whether the hash has a field that is alive.
     pub fn contains(&self, name: &[u8], now_ms: i64) -> bool {
         self.get(name, now_ms).is_some()
     }
 
-    /// When a field ends: `None` if there is no such field, `Some(None)` if it has no expiry.
+    /// Returns the expiry of a field: `None` if there is no such field, `Some(None)` if it has no expiry.
     pub fn expiry(&self, name: &[u8]) -> Option<Option<i64>> {
         self.field(name).map(|field| field.expires_at_ms)
     }
 
-    /// The earliest expiry of all fields.
+    /// Returns the earliest expiry of all fields.
     pub fn next_expiry_ms(&self) -> Option<i64> {
         match &self.0 {
             Form::Listpack(_) => None,
@@ -197,7 +203,7 @@ impl Hash {
         }
     }
 
-    /// All fields in order, those past their expiry included.
+    /// Returns all fields in order, expired ones included.
     pub fn iter(&self) -> impl Iterator<Item = Field<'_>> {
         let packed = self.packed().map(|(packed, stride)| {
             let mut position = 0;
@@ -222,7 +228,7 @@ impl Hash {
         }
     }
 
-    /// A field chosen by a random number, perhaps one past its expiry.
+    /// Returns the field that the random number `draw` selects, possibly an expired one.
     pub fn random(&self, draw: u64) -> Option<Field<'_>> {
         match self.table() {
             Some(table) => table.fields.entry(table.fields.random(draw)?).map(table_field),
@@ -230,15 +236,15 @@ impl Hash {
         }
     }
 
-    /// Tells how many fields (repeated names included) one command is about to set.
-    /// Since 7.2, more than a small hash may have turn it into a table at once.
+    /// Announces how many fields (duplicates included) one command is about to set. Since 7.2 a small hash becomes a
+    /// table at once if they exceed its limit.
     pub fn expect(&mut self, fields: usize, limits: &Limits) {
         if limits.version >= Version::V7_2 && fields > limits.hash_max_listpack_entries {
             self.become_table();
         }
     }
 
-    /// Sets a field and takes away its expiry. Returns whether the field is new.
+    /// Sets a field and removes its expiry. Returns whether the field is new.
     pub fn set(&mut self, name: &[u8], value: &[u8], limits: &Limits) -> bool {
         let is_new = self.set_keeping_expiry(name, value, limits);
         if !is_new {
@@ -258,7 +264,8 @@ impl Hash {
             Some(start) => packed.replace(start..packed.skip(start, 1), &[value]),
             None => packed.append(&[name, value, &NEVER.to_le_bytes()][..stride]),
         }
-        // Also where no field was added: the limit may be lower than it was. Each entry has a byte at least.
+        // The check is needed even if no field was added, because the limit may have been lowered. Each entry takes at
+        // least one byte.
         let most_fields = packed.end() / stride;
         if most_fields > limits.hash_max_listpack_entries && self.len() > limits.hash_max_listpack_entries {
             self.become_table();
@@ -276,7 +283,7 @@ impl Hash {
         true
     }
 
-    /// Removes a field. Returns whether it was there, be it past its expiry.
+    /// Removes a field. Returns whether it existed, expired or not.
     pub fn remove(&mut self, name: &[u8]) -> bool {
         if let Some((packed, stride)) = self.packed_mut() {
             let position = packed.find(name, stride).map(|found| found.position);
@@ -292,7 +299,7 @@ impl Hash {
         true
     }
 
-    /// Sets or takes away the expiry of a field (Unix time in ms, less than `i64::MAX`). Returns whether there is such a field.
+    /// Sets or removes the expiry of a field (Unix time in ms, less than `i64::MAX`). Returns whether the field exists.
     ///
     /// A small hash becomes a `listpackex` when it gets its first expiry.
     pub fn set_expiry(&mut self, name: &[u8], expires_at_ms: Option<i64>) -> bool {
@@ -309,7 +316,7 @@ impl Hash {
         true
     }
 
-    /// Prepares a small hash for expiries, as the commands that set one do even where they then set none.
+    /// Converts a small hash to a `listpackex`. Commands that set expiries do this even if they then set none.
     pub fn become_extended(&mut self) {
         if let Form::Listpack(packed) = &self.0 {
             let mut extended = Packed::default();
@@ -322,7 +329,7 @@ impl Hash {
         }
     }
 
-    /// Removes the fields past their expiry and returns their names, earliest first.
+    /// Removes the expired fields and returns their names, earliest expiry first.
     pub fn remove_expired(&mut self, now_ms: i64) -> Vec<Box<[u8]>> {
         let mut names = Vec::new();
         while self.next_expiry_ms().is_some_and(|end_ms| now_ms > end_ms) {
@@ -341,7 +348,7 @@ impl Hash {
         names
     }
 
-    /// Makes a hash large, whatever its size.
+    /// Converts the hash to a table, whatever its size.
     pub fn become_table(&mut self) {
         if self.table().is_some() {
             return;
@@ -377,13 +384,13 @@ fn some_time(expires_at_ms: i64) -> Option<i64> {
     (expires_at_ms != NEVER).then_some(expires_at_ms)
 }
 
-/// The field that starts at `position`, and where the next one does.
+/// Returns the field that starts at `position`, and the position of the next field.
 fn field_at(packed: &Packed, stride: usize, position: usize) -> (Field<'_>, usize) {
     let (name, value_at) = packed.at(position);
     field_behind(packed, stride, name, value_at)
 }
 
-/// The same, given its name and where its value starts.
+/// Returns a field, given its name and the position of its value, and the position of the next field.
 fn field_behind<'a>(
     packed: &'a Packed,
     stride: usize,
@@ -399,21 +406,22 @@ fn field_behind<'a>(
     (Field { name, value, expires_at_ms: some_time(expires_at_ms) }, next)
 }
 
-/// Moves a field to the place of its new expiry: before those that end at the same time or later, or at the very end.
+/// Moves a field to where its new expiry sorts: before fields with the same or a later expiry, or to the end if it has
+/// none.
 fn set_packed_expiry(packed: &mut Packed, name: &[u8], expires_at_ms: i64) {
     let Some(Found { position, entry, next }) = packed.find(name, 3) else { return };
     let (field, _) = field_behind(packed, 3, entry, next);
     let (name, value): (Box<[u8]>, Box<[u8]>) = (field.name.into(), field.value.into());
     packed.remove(position, 3);
-    let mut place = 0;
-    while place < packed.end() {
-        let (other, next) = field_at(packed, 3, place);
+    let mut position = 0;
+    while position < packed.end() {
+        let (other, next) = field_at(packed, 3, position);
         if other.expires_at_ms.unwrap_or(NEVER) >= expires_at_ms && expires_at_ms != NEVER {
             break;
         }
-        place = next;
+        position = next;
     }
-    packed.replace(place..place, &[&name, &value, &expires_at_ms.to_le_bytes()]);
+    packed.replace(position..position, &[&name, &value, &expires_at_ms.to_le_bytes()]);
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! The settings that decide which encoding a value has.
+//! The settings that decide about the encoding of a value.
 
 use crate::version::Version;
 
-/// Thresholds between small and large encodings, named as the settings of `redis.conf`.
+/// Thresholds between small and large encodings, named like the settings in `redis.conf`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Some rules changed between releases without a setting of their own.
+    /// The emulated release: some rules changed between releases without a setting.
     pub version: Version,
     /// Fields of a hash.
     pub hash_max_listpack_entries: usize,
@@ -21,12 +21,12 @@ pub struct Limits {
     pub zset_max_listpack_entries: usize,
     /// Bytes of a member of a sorted set.
     pub zset_max_listpack_value: usize,
-    /// Elements of one node of a list; −1 … −5 stand for 4, 8, 16, 32, 64 KiB.
+    /// Elements in one node of a list; −1 … −5 mean 4, 8, 16, 32, 64 KiB.
     pub list_max_listpack_size: i32,
 }
 
 impl Limits {
-    /// The defaults of a release.
+    /// Returns the defaults of a release.
     pub fn for_version(version: Version) -> Limits {
         Limits {
             version,

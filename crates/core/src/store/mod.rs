@@ -1,4 +1,4 @@
-//! What a node keeps: databases, value types and the encodings that `OBJECT ENCODING` reports.
+//! The data of a node: databases, value types, and the encodings that `OBJECT ENCODING` reports.
 
 mod check;
 pub mod db;
@@ -24,4 +24,4 @@ pub use slab_map::SlabMap;
 pub use sorted_set::SortedSet;
 pub use string::StringValue;
 pub use timer::Timer;
-pub use value::{Kind, Value};
+pub use value::{Value, ValueType};

@@ -1,55 +1,59 @@
-//! Byte strings one after another, without a gap: the small form of hashes and sets.
+//! Byte strings stored one after another without gaps: the small form of hashes and sets.
 //!
-//! Each string has its length before it, in seven bits a byte, low bits first; the top bit says that more follow. What a lock
-//! needs (one field of a UUID and a thread's number, one small count) fits in place, without an allocation.
+//! Each string follows its length, which takes seven bits per byte, low bits first; a set top bit means that more bytes
+//! follow. The data of a lock (one field made of a UUID and a thread's number, one small counter) fits inline, without
+//! an allocation.
 
 use std::ops::Range;
 
 use super::small_bytes::SmallBytes;
 
-/// A sequence of byte strings. Positions are byte offsets of an entry's length.
+/// A sequence of byte strings. A position is the byte offset at which an entry's length begins.
 #[derive(Clone, Default)]
 pub struct Packed(SmallBytes<46>);
 
-/// An entry and where it stands.
+/// An entry and its position.
 pub struct Found<'a> {
     pub position: usize,
     pub entry: &'a [u8],
-    /// The position of the entry behind it.
+    /// The position of the next entry.
     pub next: usize,
 }
 
 impl Packed {
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
+    /// Returns whether the entries are stored inline, without an allocation.
     #[cfg(test)]
     pub fn is_in_place(&self) -> bool {
         matches!(self.0, SmallBytes::Inline { .. })
     }
 
-    /// Total bytes; also the position after the last entry.
+    /// Returns the total bytes, which is also the position after the last entry.
     pub fn end(&self) -> usize {
         self.0.len()
     }
 
-    /// Number of entries, by walking over them.
+    /// Returns the number of entries. Walks over all of them.
     pub fn count(&self) -> usize {
         self.iter().count()
     }
 
-    /// The entry at `position` and the position of the next.
+    /// Returns the entry at `position` and the position of the next.
     pub fn at(&self, position: usize) -> (&[u8], usize) {
         let span = span(&self.0, position);
         (&self.0[span.clone()], span.end)
     }
 
-    /// The position `entries` entries after `position`.
+    /// Returns the position `entries` entries after `position`.
     pub fn skip(&self, position: usize, entries: usize) -> usize {
         skip(&self.0, position, entries)
     }
 
+    /// Returns the entries in order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let mut position = 0;
         std::iter::from_fn(move || {
@@ -59,7 +63,7 @@ impl Packed {
         })
     }
 
-    /// The first that equals `wanted` among the entries 0, `stride`, 2 × `stride`, ….
+    /// Returns the first entry that equals `wanted` among the entries 0, `stride`, 2 × `stride`, ….
     pub fn find(&self, wanted: &[u8], stride: usize) -> Option<Found<'_>> {
         let bytes = &*self.0;
         let mut position = 0;
@@ -74,7 +78,7 @@ impl Packed {
         None
     }
 
-    /// Puts entries in the place of those between two positions.
+    /// Replaces the entries between two positions.
     pub fn replace(&mut self, range: Range<usize>, entries: &[&[u8]]) {
         if let [entry] = entries
             && range.start < range.end
@@ -98,6 +102,7 @@ impl Packed {
         self.0 = new;
     }
 
+    /// Appends entries.
     pub fn append(&mut self, entries: &[&[u8]]) {
         self.replace(self.end()..self.end(), entries);
     }
@@ -108,7 +113,7 @@ impl Packed {
     }
 }
 
-/// Where the bytes of the entry at `position` stand.
+/// Returns the range of the bytes of the entry at `position`.
 fn span(bytes: &[u8], position: usize) -> Range<usize> {
     let (mut len, mut shift, mut start) = (0, 0, position);
     loop {
@@ -130,10 +135,10 @@ fn length_bytes(len: usize) -> usize {
     (usize::BITS - (len | 1).leading_zeros()).div_ceil(7) as usize
 }
 
-/// Writes bytes to the start of `rest`, and moves it past them.
+/// Writes bytes at the start of `rest`, and advances `rest` past them.
 fn put(rest: &mut &mut [u8], bytes: &[u8]) {
-    let (place, behind) = std::mem::take(rest).split_at_mut(bytes.len());
-    place.copy_from_slice(bytes);
+    let (target, behind) = std::mem::take(rest).split_at_mut(bytes.len());
+    target.copy_from_slice(bytes);
     *rest = behind;
 }
 

@@ -1,12 +1,12 @@
 //! A map from byte strings whose entries never move.
 //!
-//! Entries stand in a slab, and a hash table holds their places in it. An entry keeps its place, the *slot*, from
-//! insertion to removal, so a `u32` can stand for a key anywhere else. Iteration goes from slot to slot: new entries
-//! take the slot freed last, or a new one at the end, and the slab starts anew when the last entry goes. The order depends on
-//! nothing but the operations so far.
+//! Entries live in a slab, and a hash table maps keys to their index in it. An entry keeps its index, the *slot*, from
+//! insertion to removal, so other structures can refer to a key by a `u32`. Iteration follows the slots. A new entry
+//! takes the slot freed last, or a new one at the end; the slab starts over once the last entry is removed. The order
+//! depends on nothing but the sequence of operations.
 //!
-//! A scan is a walk over the slots with the next slot as its cursor. Since entries never move, it returns everything
-//! that was there from its beginning to its end, exactly once.
+//! A scan walks over the slots, and its cursor is the next slot. Since entries never move, a scan returns every entry
+//! that exists from its beginning to its end exactly once.
 
 use std::hash::{BuildHasher, Hasher};
 
@@ -19,10 +19,10 @@ use super::small_bytes::SmallBytes;
 const NO_SLOT: u32 = u32::MAX;
 const HASHER: FixedState = FixedState::with_seed(0);
 
-/// Random places tried before [`SlabMap::random`] walks to the next entry.
+/// How many random slots [`SlabMap::random`] tries before it walks to the next entry.
 const RANDOM_TRIES: usize = 64;
 
-/// A key of a map. Short ones need no allocation of their own.
+/// A key of a map. Short keys need no allocation.
 pub type Key = SmallBytes<22>;
 
 /// A map from byte strings to `V` with stable `u32` slots and a fixed order.
@@ -52,10 +52,12 @@ impl<V> Default for SlabMap<V> {
 }
 
 impl<V> SlabMap<V> {
+    /// Creates an empty map.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// Creates an empty map with room for `entries` entries.
     pub fn with_capacity(entries: usize) -> Self {
         SlabMap {
             slots: Vec::with_capacity(entries),
@@ -64,44 +66,52 @@ impl<V> SlabMap<V> {
         }
     }
 
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
+    /// Returns whether the map has no entries.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()
     }
 
-    /// The slot of `key`. It stays the same until the entry is removed.
+    /// Returns the slot of `key`, which stays the same until the entry is removed.
     pub fn find(&self, key: &[u8]) -> Option<u32> {
         self.index.find(hash_of(key), |&slot| self.slots[slot as usize].key() == key).copied()
     }
 
+    /// Returns whether the map contains `key`.
     pub fn contains(&self, key: &[u8]) -> bool {
         self.find(key).is_some()
     }
 
+    /// Returns the value of `key`.
     pub fn get(&self, key: &[u8]) -> Option<&V> {
         self.find(key).and_then(|slot| self.value(slot))
     }
 
+    /// Returns the value of `key` for changes.
     pub fn get_mut(&mut self, key: &[u8]) -> Option<&mut V> {
         self.find(key).and_then(|slot| self.value_mut(slot))
     }
 
-    /// Key and value in a slot, or `None` if it is free.
+    /// Returns the key and value in a slot, or `None` if it is free.
     pub fn entry(&self, slot: u32) -> Option<(&[u8], &V)> {
         self.slots.get(slot as usize)?.used()
     }
 
+    /// Returns the key in a slot, or `None` if it is free.
     pub fn key(&self, slot: u32) -> Option<&[u8]> {
         self.entry(slot).map(|(key, _)| key)
     }
 
+    /// Returns the value in a slot, or `None` if it is free.
     pub fn value(&self, slot: u32) -> Option<&V> {
         self.entry(slot).map(|(_, value)| value)
     }
 
+    /// Returns the value in a slot for changes, or `None` if it is free.
     pub fn value_mut(&mut self, slot: u32) -> Option<&mut V> {
         match self.slots.get_mut(slot as usize)? {
             Slot::Used(_, value) => Some(value),
@@ -109,11 +119,12 @@ impl<V> SlabMap<V> {
         }
     }
 
-    /// Sets the value of `key`; returns its slot and the value it replaces. The key is copied only if it is new.
+    /// Sets the value of `key`. Returns the key's slot and the value that it replaced. Copies the key only if it is
+    /// new.
     ///
     /// # Panics
     ///
-    /// With 2³² − 1 entries.
+    /// If the map has 2³² − 1 entries.
     pub fn insert(&mut self, key: &[u8], value: V) -> (u32, Option<V>) {
         if self.index.len() == self.index.capacity() {
             self.grow_index();
@@ -137,8 +148,8 @@ impl<V> SlabMap<V> {
         }
     }
 
-    /// Makes the index larger. Going from slot to slot reads the keys where they stand one after another, which the
-    /// table, growing by itself, would do in the order of their hashes.
+    /// Grows the index. Rehashing in slot order reads the keys in the order in which they are stored; the table's own
+    /// growth would read them in hash order.
     fn grow_index(&mut self) {
         let mut index = HashTable::with_capacity(self.len() + self.len() / 2 + 1);
         for (slot, key, _) in self.iter_slots() {
@@ -171,17 +182,17 @@ impl<V> SlabMap<V> {
         Some((key, value))
     }
 
-    /// Removes everything and gives the memory back.
+    /// Removes everything and frees the memory.
     pub fn clear(&mut self) {
         *self = Self::new();
     }
 
-    /// Keys and values in slot order.
+    /// Returns keys and values in slot order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&[u8], &V)> {
         self.slots.iter().filter_map(Slot::used)
     }
 
-    /// Slots, keys and values in slot order.
+    /// Returns slots, keys and values in slot order.
     pub fn iter_slots(&self) -> impl DoubleEndedIterator<Item = (u32, &[u8], &V)> {
         self.slots.iter().enumerate().filter_map(|(slot, entry)| {
             let (key, value) = entry.used()?;
@@ -189,7 +200,7 @@ impl<V> SlabMap<V> {
         })
     }
 
-    /// Visits the next `count` entries (at least one) of a scan; returns the cursor to go on with, or 0 at the end.
+    /// Visits the next `count` entries (at least one) of a scan. Returns the cursor to continue with, or 0 at the end.
     pub fn scan(&self, cursor: u64, count: usize, mut visit: impl FnMut(&[u8], &V)) -> u64 {
         let mut left = count.max(1);
         let start = usize::try_from(cursor).unwrap_or(usize::MAX);
@@ -204,7 +215,8 @@ impl<V> SlabMap<V> {
         0
     }
 
-    /// The slot of an entry chosen by a random number: all are equally likely unless the slab is nearly all holes.
+    /// Returns the slot of the entry that the random number `draw` selects. All entries are equally likely unless
+    /// nearly all slots are free.
     pub fn random(&self, mut draw: u64) -> Option<u32> {
         if self.is_empty() {
             return None;
@@ -230,13 +242,13 @@ impl<V> Slot<V> {
         }
     }
 
-    /// The key; that of a free slot, which the index never points to, is empty.
+    /// Returns the key. The key of a free slot, which the index never refers to, is empty.
     fn key(&self) -> &[u8] {
         self.used().map_or(&[], |(key, _)| key)
     }
 }
 
-/// Puts an entry into the slot freed last, or into a new one.
+/// Stores an entry in the slot freed last, or in a new one.
 fn take_slot<V>(slots: &mut Vec<Slot<V>>, first_free: &mut u32, entry: Slot<V>) -> u32 {
     let slot = *first_free;
     if let Some(Slot::Free { next }) = slots.get(slot as usize) {
@@ -254,7 +266,7 @@ pub fn scale(draw: u64, bound: usize) -> usize {
     ((draw as u128 * bound as u128) >> 64) as usize
 }
 
-/// Another random number from one (SplitMix64).
+/// Derives another random number from `draw` (SplitMix64).
 fn mix(draw: u64) -> u64 {
     let mut z = draw.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -336,7 +348,7 @@ mod tests {
             count in 0..20usize,
         ) {
             let mut map = SlabMap::new();
-            // Keys from 200 stay; the others come and go while the scan runs.
+            // Keys from 200 on stay; the others come and go while the scan runs.
             for key in 0..=255u8 {
                 map.insert(&[key], ());
             }

@@ -1,12 +1,12 @@
-//! Byte strings of a fixed length that stand in place while they are short.
+//! Byte strings of fixed length, stored inline while they are short.
 
 use std::ops::{Deref, DerefMut};
 
-/// Bytes that take no allocation up to a length of `N`. With `N` = 8 k − 2 the whole takes 8 k bytes (at least 24), and one of them
-/// leaves room for the tags of enums around it.
+/// Bytes that need no allocation up to a length of `N`. With `N` = 8 k − 2 the type takes 8 k bytes (at least 24) and
+/// leaves one byte for the tags of enums around it.
 #[derive(Clone)]
 pub enum SmallBytes<const N: usize> {
-    /// What is not used is zero.
+    /// Unused bytes are zero.
     Inline {
         len: u8,
         bytes: [u8; N],
@@ -17,7 +17,7 @@ pub enum SmallBytes<const N: usize> {
 impl<const N: usize> SmallBytes<N> {
     pub const EMPTY: Self = SmallBytes::Inline { len: 0, bytes: [0; N] };
 
-    /// So many zeros, to be overwritten.
+    /// Returns `len` zeros, to be overwritten.
     pub fn zeroed(len: usize) -> Self {
         const { assert!(N <= u8::MAX as usize) };
         if len <= N {
@@ -82,7 +82,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn holds_what_it_was_made_of(text in prop::collection::vec(any::<u8>(), 0..50)) {
+        fn holds_the_bytes_it_was_made_from(text in prop::collection::vec(any::<u8>(), 0..50)) {
             let mut copied = SmallBytes::<22>::from(&text[..]);
             prop_assert_eq!(&copied[..], &text[..]);
             prop_assert_eq!(matches!(copied, SmallBytes::Inline { .. }), text.len() <= 22);

@@ -1,22 +1,22 @@
-//! Strings: an integer, a short text or a buffer.
+//! Strings: an integer, a short text or a growable buffer.
 
 use super::small_bytes::SmallBytes;
 use crate::num::parse_i64;
 
-/// Bytes up to which Redis keeps a string in one allocation with its header.
+/// The longest string, in bytes, that Redis keeps in one allocation with its header.
 const EMBSTR_MAX: usize = 44;
 
 /// The value of a string key.
 #[derive(Clone)]
 pub enum StringValue {
     Int(i64),
-    /// With the tag of this enum it takes no more than a small hash leaves in a [`Value`](super::Value).
+    /// The longest inline form that, with this enum's tag, does not enlarge a [`Value`](super::Value).
     Embstr(SmallBytes<38>),
     Raw(Vec<u8>),
 }
 
 impl StringValue {
-    /// What `SET` stores: canonical integers as such.
+    /// Creates the value that `SET` stores: canonical integers become integers.
     pub fn new(bytes: &[u8]) -> StringValue {
         match parse_i64(bytes) {
             Some(number) => StringValue::Int(number),
@@ -24,7 +24,7 @@ impl StringValue {
         }
     }
 
-    /// A string that stays a text even where it reads as an integer, such as the result of `INCRBYFLOAT`.
+    /// Creates a string that remains text even if it reads as an integer, such as the result of `INCRBYFLOAT`.
     pub fn text(bytes: &[u8]) -> StringValue {
         if bytes.len() <= EMBSTR_MAX {
             StringValue::Embstr(bytes.into())
@@ -33,6 +33,7 @@ impl StringValue {
         }
     }
 
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         match self {
             StringValue::Int(_) => "int",
@@ -41,7 +42,7 @@ impl StringValue {
         }
     }
 
-    /// The bytes; `digits` is where those of an integer are written.
+    /// Returns the bytes. Those of an integer are written to `digits`.
     pub fn bytes<'a>(&'a self, digits: &'a mut itoa::Buffer) -> &'a [u8] {
         match self {
             StringValue::Int(number) => digits.format(*number).as_bytes(),
@@ -50,20 +51,22 @@ impl StringValue {
         }
     }
 
+    /// Returns a copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes(&mut itoa::Buffer::new()).to_vec()
     }
 
-    /// Length in bytes.
+    /// Returns the length in bytes.
     pub fn len(&self) -> usize {
         self.bytes(&mut itoa::Buffer::new()).len()
     }
 
+    /// Returns whether the string is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The integer that the string reads as, if any.
+    /// Returns the integer that the string reads as, if any.
     pub fn as_i64(&self) -> Option<i64> {
         match self {
             StringValue::Int(number) => Some(*number),
@@ -72,7 +75,8 @@ impl StringValue {
         }
     }
 
-    /// The bytes for change in place, as `APPEND`, `SETRANGE` and `SETBIT` do it. The string is `raw` from then on.
+    /// Returns the bytes for modification, as `APPEND`, `SETRANGE` and `SETBIT` need them. Afterwards the string's
+    /// encoding is `raw`.
     pub fn make_raw(&mut self) -> &mut Vec<u8> {
         if !matches!(self, StringValue::Raw(_)) {
             *self = StringValue::Raw(self.to_vec());

@@ -1,13 +1,13 @@
-//! What the timers of a store's wheel are for.
+//! The purposes of the timers on a store's wheel.
 
-/// Says what happens when a timer fires. The store arms timers of keys; its owner shares the wheel for the others, so that
-/// all timers of a node fire in one order.
+/// Decides what happens when a timer fires. The store itself arms the timers of keys. Its owner arms the others on the
+/// same wheel, so that all timers of a node fire in one order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
-    /// A key, or the first of its hash fields, has reached its end.
+    /// A key, or the first of its hash fields, has expired.
     Key { db: u32, slot: u32 },
-    /// The blocked client at this place has waited long enough.
-    Blocked { place: u32 },
-    /// CLIENT PAUSE is over.
+    /// The client in this session slot has been blocked until its timeout.
+    Blocked { slot: u32 },
+    /// CLIENT PAUSE has ended.
     Unpause,
 }

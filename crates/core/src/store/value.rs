@@ -1,4 +1,4 @@
-//! What a key can hold.
+//! The values that keys can hold.
 
 use super::{Hash, Limits, List, Now, Set, SortedSet, StringValue};
 
@@ -13,7 +13,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The name that TYPE gives.
+    /// Returns the name that TYPE reports.
     pub fn type_name(&self) -> &'static str {
         match self {
             Value::String(_) => "string",
@@ -24,7 +24,7 @@ impl Value {
         }
     }
 
-    /// The name that OBJECT ENCODING gives.
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         match self {
             Value::String(value) => value.encoding(),
@@ -35,7 +35,7 @@ impl Value {
         }
     }
 
-    /// An estimate, for MEMORY USAGE and INFO.
+    /// Returns an estimate of the memory used, in bytes, for MEMORY USAGE and INFO.
     pub fn memory_bytes(&self) -> usize {
         const ENTRY: usize = 64;
         ENTRY
@@ -50,7 +50,7 @@ impl Value {
             }
     }
 
-    /// Whether a collection has lost its last element; strings may be empty.
+    /// Returns whether a collection has lost its last element. A string never counts as empty.
     pub fn is_empty(&self) -> bool {
         match self {
             Value::String(_) => false,
@@ -61,7 +61,7 @@ impl Value {
         }
     }
 
-    /// OBJECT REFCOUNT: Redis shares the integers below 10,000 among all keys.
+    /// Returns the number that OBJECT REFCOUNT reports: Redis shares the integers below 10,000 among all keys.
     pub fn refcount(&self) -> i64 {
         match self {
             Value::String(StringValue::Int(0..10_000)) => i32::MAX as i64,
@@ -69,6 +69,7 @@ impl Value {
         }
     }
 
+    /// Returns whether the value is a hash with expired fields.
     pub fn has_expired_fields(&self, now: Now) -> bool {
         match self {
             Value::Hash(hash) => hash.next_expiry_ms().is_some_and(|end_ms| now.wall_ms() > end_ms),
@@ -77,17 +78,17 @@ impl Value {
     }
 }
 
-/// A type that a command expects a key to hold.
-pub trait Kind: Sized {
+/// The type of value that a command expects.
+pub trait ValueType: Sized {
     fn of(value: &Value) -> Option<&Self>;
     fn of_mut(value: &mut Value) -> Option<&mut Self>;
-    /// What a new key of this type begins with.
+    /// Returns the value of a new key of this type.
     fn empty(limits: &Limits) -> Value;
 }
 
 macro_rules! kind {
     ($type:ident, $variant:ident, $empty:expr) => {
-        impl Kind for $type {
+        impl ValueType for $type {
             fn of(value: &Value) -> Option<&Self> {
                 match value {
                     Value::$variant(inner) => Some(inner),

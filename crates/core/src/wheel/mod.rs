@@ -1,18 +1,20 @@
 //! One hierarchical timing wheel for every timer of a node.
 //!
-//! Time is cut into ticks of 1 ms. Level 0 has one slot for each of the 64 ticks around now, level 1 one slot for each
-//! stretch of 64 ticks, level 2 for each of 64², and so on: eleven levels hold every `u64`. The level of a timer is the
-//! group of six bits in which its deadline and the wheel's time first differ, read from the top, and its slot is
-//! that group of its deadline. Two things follow:
+//! Time is cut into ticks of 1 ms. Level 0 has one slot for each of the 64 ticks around now, level 1 has one slot for
+//! each stretch of 64 ticks, level 2 for each of 64², and so on: eleven levels hold every `u64`. Compare a timer's
+//! deadline with the wheel's time, in groups of six bits from the top: the first group that differs is the timer's
+//! level, and the value of that group in the deadline is its slot. Two things follow:
 //!
-//! - where a timer stands is a function of its deadline and the wheel's time alone, so equal deadlines always share
-//!   a list, and a list that is only ever appended to keeps the order in which they were set;
-//! - all timers of a level are due before those of the next, so the next slot to look at is the first one of
-//!   the lowest level in use: a jump over an empty hour, or over 10¹² ms, is a handful of steps.
+//! - A timer's slot depends on nothing but its deadline and the wheel's time. So equal deadlines always share a list,
+//!   and the list, which only ever grows at its end, keeps the order in which they were armed.
+//! - All timers of a level are due before those of the next level. So the next slot to process is the first one of the
+//!   lowest level in use: skipping an empty hour, or 10¹² ms, takes a few steps.
 //!
-//! When time enters a slot of a higher level, its timers move down in order (each at most ten times in its life).
+//! When time enters a slot of a higher level, the timers of that slot move to lower levels in order; a timer moves at
+//! most ten times.
 //!
-//! Deadlines before the wheel's own time (set late, or after the clock was turned back) stand in a sorted map of lists.
+//! Timers whose deadline is before the wheel's time (armed late, or left there when the clock was set back) are in a
+//! sorted map of lists.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +23,7 @@ const SLOTS: usize = 1 << BITS;
 const LEVELS: usize = u64::BITS.div_ceil(BITS) as usize;
 const NIL: u32 = u32::MAX;
 
-/// Names one armed timer. It goes stale, and stays harmless, once the timer fires or is cancelled.
+/// Identifies an armed timer. Once the timer has fired or been cancelled, the id is stale; using it does nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TimerId {
     index: u32,
@@ -29,9 +31,10 @@ pub struct TimerId {
 }
 
 impl TimerId {
-    /// Names no timer: always stale.
+    /// The id of no timer: always stale.
     pub const NONE: TimerId = TimerId { index: NIL, generation: 0 };
 
+    /// Returns whether this is [`NONE`](Self::NONE).
     pub fn is_none(self) -> bool {
         self == TimerId::NONE
     }
@@ -43,13 +46,13 @@ impl Default for TimerId {
     }
 }
 
-/// A timer of the slab, linked into one list; or a free place, linked into the list of free places by `next`.
+/// A slab entry: a timer, linked into one list, or a free entry, linked into the free list by `next`.
 struct Node<T> {
     deadline_ms: u64,
     payload: T,
     prev: u32,
     next: u32,
-    /// Odd while armed; every change of hands adds one.
+    /// Odd while the timer is armed; arming and freeing each add one.
     generation: u32,
 }
 
@@ -59,7 +62,7 @@ impl<T> Node<T> {
     }
 }
 
-/// The ends of a doubly linked list of nodes, first set first.
+/// The ends of a doubly linked list of nodes. The timer armed first is at the head.
 #[derive(Clone, Copy)]
 struct List {
     head: u32,
@@ -68,7 +71,8 @@ struct List {
 
 const EMPTY: List = List { head: NIL, tail: NIL };
 
-/// Timers with payloads of type `T`, popped in the order of their deadlines and, among equals, in the order set.
+/// Timers with payloads of type `T`. They fire in the order of their deadlines; equal deadlines fire in the order
+/// armed.
 pub struct Wheel<T> {
     now_ms: u64,
     nodes: Vec<Node<T>>,
@@ -78,12 +82,12 @@ pub struct Wheel<T> {
     occupied: [u64; LEVELS],
     /// The list of slot `s` of level `l` is `slots[l * SLOTS + s]`.
     slots: Box<[List]>,
-    /// Lists of timers whose deadline is less than `now_ms`.
+    /// Lists of the timers whose deadline is before `now_ms`, by deadline.
     behind: BTreeMap<u64, List>,
 }
 
 impl<T: Copy> Wheel<T> {
-    /// An empty wheel whose time is `now_ms`.
+    /// Creates an empty wheel whose time is `now_ms`.
     pub fn new(now_ms: u64) -> Self {
         Wheel {
             now_ms,
@@ -96,19 +100,20 @@ impl<T: Copy> Wheel<T> {
         }
     }
 
-    /// Sets a timer. A deadline already past is due at the next [`pop_due`](Self::pop_due).
+    /// Arms a timer. A deadline that has already passed is due at the next [`pop_due`](Self::pop_due).
     ///
     /// # Panics
     ///
-    /// With 2³² − 1 timers armed.
+    /// If 2³² − 1 timers are armed.
     pub fn arm(&mut self, deadline_ms: u64, payload: T) -> TimerId {
-        let index = self.take_place(deadline_ms, payload);
+        let index = self.allocate(deadline_ms, payload);
         self.link(index);
         self.len += 1;
         TimerId { index, generation: self.nodes[index as usize].generation }
     }
 
-    /// Moves a timer to another deadline, as newly set among its equals. Returns false if `id` is stale.
+    /// Moves a timer to another deadline; it fires after all timers already armed for that deadline. Returns false if
+    /// `id` is stale.
     pub fn rearm(&mut self, id: TimerId, deadline_ms: u64) -> bool {
         if !self.is_armed(id) {
             return false;
@@ -119,14 +124,14 @@ impl<T: Copy> Wheel<T> {
         true
     }
 
-    /// Takes a timer away and returns its payload, or `None` if `id` is stale.
+    /// Cancels a timer and returns its payload, or `None` if `id` is stale.
     pub fn cancel(&mut self, id: TimerId) -> Option<T> {
         self.is_armed(id).then(|| self.remove(id.index).1)
     }
 
-    /// Takes the next timer whose deadline is at most `now_ms` and returns its deadline and payload.
+    /// Removes the next timer whose deadline is at most `now_ms`, and returns its deadline and payload.
     ///
-    /// The wheel's time moves to that deadline, and to `now_ms` when nothing more is due. It never moves back.
+    /// The wheel's time moves to that deadline, or to `now_ms` once nothing more is due. It never moves back.
     pub fn pop_due(&mut self, now_ms: u64) -> Option<(u64, T)> {
         if let Some((&deadline_ms, list)) = self.behind.first_key_value() {
             let head = list.head;
@@ -147,7 +152,8 @@ impl<T: Copy> Wheel<T> {
         None
     }
 
-    /// When the wheel has to be looked at again: never later than the earliest deadline, and found in a few steps.
+    /// Returns when the caller has to call [`pop_due`](Self::pop_due) again: never later than the earliest deadline.
+    /// Takes a few steps.
     pub fn next_wakeup_ms(&self) -> Option<u64> {
         if let Some((&deadline_ms, _)) = self.behind.first_key_value() {
             return Some(deadline_ms);
@@ -155,7 +161,7 @@ impl<T: Copy> Wheel<T> {
         self.first_slot().map(|(level, slot)| self.slot_start_ms(level, slot))
     }
 
-    /// The earliest deadline. Takes time proportional to the number of timers in its slot.
+    /// Returns the earliest deadline. Takes time proportional to the number of timers in its slot.
     pub fn next_deadline_ms(&self) -> Option<u64> {
         if let Some((&deadline_ms, _)) = self.behind.first_key_value() {
             return Some(deadline_ms);
@@ -171,36 +177,37 @@ impl<T: Copy> Wheel<T> {
         Some(earliest_ms)
     }
 
-    /// The deadline and the payload of an armed timer.
+    /// Returns the deadline and the payload of an armed timer.
     pub fn get(&self, id: TimerId) -> Option<(u64, T)> {
         let node = self.is_armed(id).then(|| &self.nodes[id.index as usize])?;
         Some((node.deadline_ms, node.payload))
     }
 
-    /// The deadline of an armed timer.
+    /// Returns the deadline of an armed timer.
     pub fn deadline_ms(&self, id: TimerId) -> Option<u64> {
         self.is_armed(id).then(|| self.nodes[id.index as usize].deadline_ms)
     }
 
-    /// The deadlines and payloads of all timers, in the order of their places in the slab.
+    /// Returns the deadlines and payloads of all timers, in slab order.
     pub fn iter(&self) -> impl Iterator<Item = (u64, T)> + '_ {
         self.nodes.iter().filter(|node| node.is_armed()).map(|node| (node.deadline_ms, node.payload))
     }
 
-    /// The number of armed timers.
+    /// Returns the number of armed timers.
     pub fn len(&self) -> usize {
         self.len
     }
 
+    /// Returns whether no timer is armed.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Cancels every timer. The wheel's time stays.
+    /// Cancels every timer. The wheel's time does not change.
     pub fn clear(&mut self) {
         for index in 0..self.nodes.len() as u32 {
             if self.nodes[index as usize].is_armed() {
-                self.give_back(index);
+                self.free(index);
             }
         }
         self.occupied = [0; LEVELS];
@@ -209,12 +216,12 @@ impl<T: Copy> Wheel<T> {
     }
 
     fn is_armed(&self, id: TimerId) -> bool {
-        // An id of the right generation can only have been given out while the node was armed.
+        // Generations are odd while armed, so an id with the node's generation belongs to an armed timer.
         self.nodes.get(id.index as usize).is_some_and(|node| node.generation == id.generation)
     }
 
-    /// Fills a free place of the slab, the one freed last if there is one.
-    fn take_place(&mut self, deadline_ms: u64, payload: T) -> u32 {
+    /// Allocates a slab entry, reusing the one freed last if there is one.
+    fn allocate(&mut self, deadline_ms: u64, payload: T) -> u32 {
         let index = self.first_free;
         if let Some(node) = self.nodes.get_mut(index as usize) {
             self.first_free = node.next;
@@ -228,8 +235,8 @@ impl<T: Copy> Wheel<T> {
         (self.nodes.len() - 1) as u32
     }
 
-    /// Makes the place of a node that is in no list free again.
-    fn give_back(&mut self, index: u32) {
+    /// Frees the slab entry of a node that is in no list.
+    fn free(&mut self, index: u32) {
         let node = &mut self.nodes[index as usize];
         node.generation = node.generation.wrapping_add(1);
         node.next = self.first_free;
@@ -239,26 +246,26 @@ impl<T: Copy> Wheel<T> {
 
     fn remove(&mut self, index: u32) -> (u64, T) {
         self.unlink(index);
-        self.give_back(index);
+        self.free(index);
         let node = &self.nodes[index as usize];
         (node.deadline_ms, node.payload)
     }
 
-    /// Level and slot of a deadline that is not behind the wheel's time.
-    fn place_of(&self, deadline_ms: u64) -> (usize, usize) {
-        // The lowest bit is set so that a deadline of now has a leading bit too, and stands on level 0.
+    /// Returns the level and slot of a deadline that is not before the wheel's time.
+    fn slot_of(&self, deadline_ms: u64) -> (usize, usize) {
+        // Setting the lowest bit gives a deadline of now a leading bit too, which puts it on level 0.
         let level = ((deadline_ms ^ self.now_ms) | 1).ilog2() / BITS;
         let slot = (deadline_ms >> (level * BITS)) as usize % SLOTS;
         (level as usize, slot)
     }
 
-    /// Appends a node to the list of its deadline.
+    /// Appends a node to the list for its deadline.
     fn link(&mut self, index: u32) {
         let deadline_ms = self.nodes[index as usize].deadline_ms;
         let list = if deadline_ms < self.now_ms {
             self.behind.entry(deadline_ms).or_insert(EMPTY)
         } else {
-            let (level, slot) = self.place_of(deadline_ms);
+            let (level, slot) = self.slot_of(deadline_ms);
             self.occupied[level] |= 1 << slot;
             &mut self.slots[level * SLOTS + slot]
         };
@@ -273,7 +280,7 @@ impl<T: Copy> Wheel<T> {
         node.next = NIL;
     }
 
-    /// Takes a node out of its list.
+    /// Removes a node from its list.
     fn unlink(&mut self, index: u32) {
         let Node { deadline_ms, prev, next, .. } = self.nodes[index as usize];
         if prev != NIL {
@@ -286,7 +293,7 @@ impl<T: Copy> Wheel<T> {
             return;
         }
         if deadline_ms >= self.now_ms {
-            let (level, slot) = self.place_of(deadline_ms);
+            let (level, slot) = self.slot_of(deadline_ms);
             let list = &mut self.slots[level * SLOTS + slot];
             list.cut(prev, next);
             if list.head == NIL {
@@ -300,21 +307,22 @@ impl<T: Copy> Wheel<T> {
         }
     }
 
-    /// The slot with the earliest timers. Slots before the wheel's time are empty, so it is the first of its level.
+    /// Returns the slot with the earliest timers. Slots before the wheel's time are empty, so it is the first occupied
+    /// one of the lowest occupied level.
     fn first_slot(&self) -> Option<(usize, usize)> {
         let level = self.occupied.iter().position(|&slots| slots != 0)?;
         Some((level, self.occupied[level].trailing_zeros() as usize))
     }
 
-    /// The first tick of a slot at or after the wheel's time.
+    /// Returns the first tick of a slot at or after the wheel's time.
     fn slot_start_ms(&self, level: usize, slot: usize) -> u64 {
         let shift = level as u32 * BITS;
-        // Everything above this level's six bits is as in the wheel's time; at the top level nothing is above.
+        // The bits above this level's six are those of the wheel's time; the top level has none above.
         let above = self.now_ms.checked_shr(shift + BITS).unwrap_or(0);
         above.checked_shl(shift + BITS).unwrap_or(0) | (slot as u64) << shift
     }
 
-    /// Moves the timers of a slot that time has just entered down to lower levels, in order.
+    /// Moves the timers of a slot that time has just entered to lower levels, in order.
     fn cascade(&mut self, level: usize, slot: usize) {
         let list = std::mem::replace(&mut self.slots[level * SLOTS + slot], EMPTY);
         self.occupied[level] &= !(1 << slot);
@@ -328,7 +336,7 @@ impl<T: Copy> Wheel<T> {
 }
 
 impl List {
-    /// Mends the ends after a node between `prev` and `next` went.
+    /// Repairs the links after the removal of a node between `prev` and `next`.
     fn cut(&mut self, prev: u32, next: u32) {
         if prev == NIL {
             self.head = next;

@@ -1,13 +1,9 @@
-//! The client's side of the protocol: requests out, replies in. For tools and tests that talk to a server.
-
-use redis_protocol::{resp2, resp3};
+//! The client's side of the protocol, for programs and tests that talk to a server: requests as bytes, and where a reply ends. [`Value`](super::Value)
+//! has what a reply says.
 
 use crate::num;
 
-/// A reply with its type, whichever protocol it came in.
-pub use redis_protocol::resp3::types::OwnedFrame as Frame;
-
-/// A request as clients send it.
+/// Returns a request in wire form.
 pub fn encode(argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", argv.len()).into_bytes();
     for arg in argv {
@@ -19,8 +15,8 @@ pub fn encode(argv: &[impl AsRef<[u8]>]) -> Vec<u8> {
     bytes
 }
 
-/// How many bytes the reply or message at the start of `buf` takes, in either protocol; `None` while it is not complete.
-/// However deep it is nested, this does not recurse.
+/// Returns the length in bytes of the reply or message at the start of `buf`, in RESP2 or RESP3, or `None` while it is
+/// incomplete. Does not recurse, however deep the reply is nested.
 pub fn value_len(buf: &[u8]) -> Option<usize> {
     let mut at = 0;
     let mut missing: u64 = 1;
@@ -50,16 +46,7 @@ pub fn value_len(buf: &[u8]) -> Option<usize> {
     Some(at)
 }
 
-/// Reads the reply or message at the start of `buf`, and how many bytes it takes; `None` while it is not complete or if
-/// it is none.
-pub fn decode(buf: &[u8]) -> Option<(Frame, usize)> {
-    match resp2::decode::decode(buf) {
-        Ok(found) => found.map(|(frame, len)| (frame.into_resp3(), len)),
-        Err(_) => resp3::decode::complete::decode(buf).ok()?,
-    }
-}
-
-/// The elements of an aggregate, each with all its bytes.
+/// Returns the elements of an aggregate, each as its complete bytes.
 pub fn elements(buf: &[u8]) -> Vec<&[u8]> {
     let Some(header) = memchr::memchr(b'\n', buf) else { return Vec::new() };
     let mut rest = &buf[header + 1..];
@@ -75,15 +62,6 @@ pub fn elements(buf: &[u8]) -> Vec<&[u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn replies_have_types() {
-        let text = |data: &[u8]| Frame::BlobString { data: data.to_vec(), attributes: None };
-        assert_eq!(decode(b"$1\r\na\r\n"), Some((text(b"a"), 7)));
-        assert_eq!(decode(b"$-1\r\n+rest"), Some((Frame::Null, 5)));
-        assert!(matches!(decode(b"%1\r\n$1\r\na\r\n,1.5\r\n"), Some((Frame::Map { .. }, 17))));
-        assert_eq!(decode(b"*2\r\n:1\r\n"), None);
-    }
 
     #[test]
     fn a_deep_reply_is_measured_too() {

@@ -1,7 +1,7 @@
-//! The reply writer: one call per value, the protocol version decides the bytes.
+//! The reply writer: one call per value; the protocol version decides the bytes.
 //!
-//! A handler writes its reply once. RESP2 and RESP3 clients and `redis.call` inside scripts all read what stands here,
-//! so the shapes that RESP2 lacks (maps, sets, doubles, booleans, the null) are written as Redis writes them there.
+//! A handler writes its reply once. RESP2 clients, RESP3 clients and `redis.call` inside scripts all receive that
+//! reply. Types that RESP2 lacks (maps, sets, doubles, booleans, null) take the form that Redis gives them in RESP2.
 
 use crate::num;
 use crate::version::Version;
@@ -19,48 +19,53 @@ pub enum Protocol {
 pub struct Reply {
     buf: Vec<u8>,
     pub protocol: Protocol,
-    /// Doubles print differently before 7.2 (`%.17g`) and since (shortest form).
+    /// Decides how doubles print: as `%.17g` before 7.2, in the shortest form since 7.2.
     version: Version,
 }
 
-/// A place in the reply whose aggregate header is written once its length is known.
+/// A position in the reply where an aggregate's header is inserted once its length is known.
 #[derive(Debug)]
 #[must_use = "a deferred header has to be set"]
 pub struct Deferred(usize);
 
 impl Reply {
+    /// Creates an empty reply.
     pub fn new(protocol: Protocol, version: Version) -> Reply {
         Reply { buf: Vec::new(), protocol, version }
     }
 
-    /// Takes the whole reply; an empty one of the same protocol stays.
+    /// Takes the whole reply and leaves an empty one of the same protocol.
     pub fn take(&mut self) -> Reply {
         let empty = Reply::new(self.protocol, self.version);
         std::mem::replace(self, empty)
     }
 
+    /// Returns the bytes written so far.
     pub fn as_bytes(&self) -> &[u8] {
         &self.buf
     }
 
+    /// Returns the number of bytes written so far.
     pub fn len(&self) -> usize {
         self.buf.len()
     }
 
+    /// Returns whether nothing has been written.
     pub fn is_empty(&self) -> bool {
         self.buf.is_empty()
     }
 
+    /// Removes everything.
     pub fn clear(&mut self) {
         self.buf.clear();
     }
 
-    /// Takes back everything after the first `len` bytes.
+    /// Removes everything after the first `len` bytes.
     pub fn truncate(&mut self, len: usize) {
         self.buf.truncate(len);
     }
 
-    /// The bytes themselves, for the driver that writes them to a socket.
+    /// Returns the underlying buffer, for the driver that writes it to a socket.
     pub fn buffer_mut(&mut self) -> &mut Vec<u8> {
         &mut self.buf
     }
@@ -71,7 +76,7 @@ impl Reply {
     }
 
     fn header(&mut self, kind: u8, n: i64) {
-        // The small numbers that nearly every reply holds need no formatting.
+        // Nearly every reply contains small numbers, which need no formatting.
         if (0..10).contains(&n) {
             self.buf.extend_from_slice(&[kind, b'0' + n as u8, b'\r', b'\n']);
             return;
@@ -88,37 +93,42 @@ impl Reply {
         self.buf.extend_from_slice(b"\r\n");
     }
 
+    /// Writes the status `OK`.
     pub fn ok(&mut self) {
         self.buf.extend_from_slice(b"+OK\r\n");
     }
 
+    /// Writes a status.
     pub fn status(&mut self, text: &str) {
         self.line(b'+', text.as_bytes());
     }
 
-    /// An error line. Line breaks inside the text become blanks, as Redis sends them.
+    /// Writes an error line. Line breaks inside the text become blanks, as in Redis.
     pub fn error(&mut self, text: &[u8]) {
         self.buf.push(b'-');
         self.buf.extend(text.iter().map(|&b| if b == b'\r' || b == b'\n' { b' ' } else { b }));
         self.buf.extend_from_slice(b"\r\n");
     }
 
+    /// Writes an integer.
     pub fn int(&mut self, n: i64) {
         self.header(b':', n);
     }
 
+    /// Writes a bulk string.
     pub fn bulk(&mut self, bytes: &[u8]) {
         self.header(b'$', bytes.len() as i64);
         self.buf.extend_from_slice(bytes);
         self.buf.extend_from_slice(b"\r\n");
     }
 
+    /// Writes an integer as a bulk string.
     pub fn bulk_int(&mut self, n: i64) {
         let mut digits = itoa::Buffer::new();
         self.bulk(digits.format(n).as_bytes());
     }
 
-    /// A bulk string, or the null.
+    /// Writes a bulk string or, for `None`, the null.
     pub fn bulk_or_null(&mut self, bytes: Option<&[u8]>) {
         match bytes {
             Some(bytes) => self.bulk(bytes),
@@ -126,6 +136,7 @@ impl Reply {
         }
     }
 
+    /// Writes the null; in RESP2, the null bulk string.
     pub fn null(&mut self) {
         self.buf.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"$-1\r\n",
@@ -133,6 +144,7 @@ impl Reply {
         });
     }
 
+    /// Writes the null; in RESP2, the null array.
     pub fn null_array(&mut self) {
         self.buf.extend_from_slice(match self.protocol {
             Protocol::Resp2 => b"*-1\r\n",
@@ -140,11 +152,12 @@ impl Reply {
         });
     }
 
+    /// Writes the header of an array.
     pub fn array(&mut self, len: usize) {
         self.header(b'*', len as i64);
     }
 
-    /// A map of `pairs` keys and values; RESP2 has it as a flat array.
+    /// Writes the header of a map of `pairs` keys and values; in RESP2, that of a flat array.
     pub fn map(&mut self, pairs: usize) {
         match self.protocol {
             Protocol::Resp2 => self.header(b'*', pairs as i64 * 2),
@@ -152,6 +165,7 @@ impl Reply {
         }
     }
 
+    /// Writes the header of a set; in RESP2, that of an array.
     pub fn set(&mut self, len: usize) {
         match self.protocol {
             Protocol::Resp2 => self.header(b'*', len as i64),
@@ -159,7 +173,7 @@ impl Reply {
         }
     }
 
-    /// An out-of-band message; RESP2 has it as an array.
+    /// Writes the header of an out-of-band message; in RESP2, that of an array.
     pub fn push(&mut self, len: usize) {
         match self.protocol {
             Protocol::Resp2 => self.header(b'*', len as i64),
@@ -167,6 +181,7 @@ impl Reply {
         }
     }
 
+    /// Writes a double; in RESP2, a bulk string.
     pub fn double(&mut self, value: f64) {
         let text = num::format_double(value, self.version);
         match self.protocol {
@@ -175,6 +190,7 @@ impl Reply {
         }
     }
 
+    /// Writes a boolean; in RESP2, 1 or 0.
     pub fn boolean(&mut self, value: bool) {
         match (self.protocol, value) {
             (Protocol::Resp2, _) => self.int(value as i64),
@@ -183,7 +199,7 @@ impl Reply {
         }
     }
 
-    /// A big number, given as its digits.
+    /// Writes a big number, given as its decimal digits.
     pub fn big_number(&mut self, digits: &[u8]) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(digits),
@@ -191,7 +207,7 @@ impl Reply {
         }
     }
 
-    /// Text with a three-letter format (`txt`, `mkd`); RESP2 has the text alone.
+    /// Writes text with a three-letter format (`txt`, `mkd`); in RESP2, the text alone.
     pub fn verbatim(&mut self, format: &[u8; 3], text: &[u8]) {
         match self.protocol {
             Protocol::Resp2 => self.bulk(text),
@@ -205,7 +221,7 @@ impl Reply {
         }
     }
 
-    /// Puts bytes that are already in wire form before those at `at`.
+    /// Inserts bytes that are already in wire form at the offset `at`.
     pub fn insert(&mut self, at: usize, bytes: &[u8]) {
         self.buf.splice(at..at, bytes.iter().copied());
     }
@@ -215,14 +231,17 @@ impl Reply {
         Deferred(self.buf.len())
     }
 
+    /// Inserts the header of an array whose elements have been written.
     pub fn end_array(&mut self, at: Deferred, len: usize) {
         self.insert_header(at, |reply| reply.array(len));
     }
 
+    /// Inserts the header of a map whose keys and values have been written.
     pub fn end_map(&mut self, at: Deferred, pairs: usize) {
         self.insert_header(at, |reply| reply.map(pairs));
     }
 
+    /// Inserts the header of a set whose elements have been written.
     pub fn end_set(&mut self, at: Deferred, len: usize) {
         self.insert_header(at, |reply| reply.set(len));
     }

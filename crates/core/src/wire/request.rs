@@ -1,7 +1,7 @@
 //! The request parser: flat arrays of bulk strings and inline commands, with Redis's limits and error texts.
 //!
-//! Nothing is copied: a parsed request is a list of ranges into the connection's own read buffer. A request that arrives
-//! in pieces is not scanned again from its start.
+//! The parser copies nothing: a parsed request is a list of ranges into the connection's read buffer. When a request
+//! arrives in pieces, parsing resumes where it stopped.
 
 use std::ops::Range;
 
@@ -10,45 +10,51 @@ use smallvec::SmallVec;
 
 use crate::num;
 
-/// The longest header line or inline command.
+/// The longest header line or inline command, in bytes.
 const MAX_LINE: usize = 64 * 1024;
 
-/// Slices of one request: the command's name and its arguments.
+/// The parts of one request: the command's name and its arguments.
 pub type Args<'a> = SmallVec<[&'a [u8]; 16]>;
 
-/// What the server allows a request to hold.
+/// The limits that the server sets for a request.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestLimits {
     /// `proto-max-bulk-len` in bytes.
     pub max_bulk_len: u64,
-    /// A client that has not authenticated yet may send small requests only.
+    /// Whether the client has authenticated; until then it may send small requests only.
     pub authenticated: bool,
 }
 
-/// Why a byte stream is no request: the text after `Protocol error: `. The connection ends with it.
+/// The reason why a byte stream is not a valid request: the text that follows `Protocol error: `. The server closes the
+/// connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProtocolError(pub String);
 
-/// The state of one connection's request stream.
+/// The parser's state for one connection.
 #[derive(Debug, Default)]
 pub struct RequestParser {
     /// Arguments read so far, as ranges into the buffer (or into `inline`).
     spans: Vec<Range<usize>>,
-    /// Arguments of an inline command, unquoted.
+    /// The unquoted arguments of an inline command.
     inline: Option<Vec<u8>>,
-    /// Where parsing goes on, relative to the start of the request.
+    /// Where parsing resumes, relative to the start of the request.
     pos: usize,
-    /// Bulk strings still to come in the array that was begun.
+    /// The number of bulk strings that the current array still lacks.
     missing: usize,
-    /// The announced length of the bulk string that was begun.
+    /// The announced length of the bulk string that is being read.
     bulk_len: Option<usize>,
 }
 
 impl RequestParser {
     /// Parses the request that starts at the first byte of `buf`.
     ///
-    /// `Ok(Some(n))`: it is complete and `n` bytes long, and [`args`](Self::args) gives its parts (none for an empty
-    /// request, which has no reply). `Ok(None)`: more bytes are needed; call again with the longer buffer.
+    /// Returns `Ok(Some(n))` if the request is complete and `n` bytes long; [`args`](Self::args) then returns its
+    /// parts, or none for an empty request, which gets no reply. Returns `Ok(None)` if more bytes are needed: call
+    /// again with the longer buffer.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bytes violate the protocol or exceed `limits`.
     pub fn parse(&mut self, buf: &[u8], limits: RequestLimits) -> Result<Option<usize>, ProtocolError> {
         if self.pos == 0 {
             self.spans.clear();
@@ -73,7 +79,7 @@ impl RequestParser {
         Ok(Some(std::mem::take(&mut self.pos)))
     }
 
-    /// The parts of the request that was just completed in `buf`.
+    /// Returns the parts of the request in `buf` that [`parse`](Self::parse) has just completed.
     pub fn args<'a>(&'a self, buf: &'a [u8]) -> Args<'a> {
         let bytes = self.inline.as_deref().unwrap_or(buf);
         let mut args = Args::new();
@@ -81,12 +87,12 @@ impl RequestParser {
         args
     }
 
-    /// The bytes that the unfinished bulk string still needs, so that a reader can make room at once.
+    /// Returns how many bytes the current bulk string still lacks, so that a reader can reserve space at once.
     pub fn bytes_missing(&self, buf_len: usize) -> usize {
         self.bulk_len.map_or(0, |len| (self.pos + len + 2).saturating_sub(buf_len))
     }
 
-    /// Reads `*<count>`. False: incomplete.
+    /// Reads `*<count>`. Returns false if it is incomplete.
     fn array_header(&mut self, buf: &[u8], limits: RequestLimits) -> Result<bool, ProtocolError> {
         if let Some((count @ ..=10, header)) = short_header(buf, b'*') {
             (self.missing, self.pos) = (count, header);
@@ -105,7 +111,8 @@ impl RequestParser {
         Ok(true)
     }
 
-    /// Takes the bulk strings that have a short header and are complete, up to the first that is not: nearly always all.
+    /// Reads complete bulk strings with short headers up to the first that is incomplete or longer: usually all of
+    /// them.
     fn short_bulks(&mut self, buf: &[u8], limits: RequestLimits) {
         let (mut pos, mut missing) = (self.pos, self.missing);
         while missing > 0
@@ -121,7 +128,7 @@ impl RequestParser {
         (self.pos, self.missing) = (pos, missing);
     }
 
-    /// Reads `$<len>` and the string behind it. False: incomplete.
+    /// Reads `$<len>` and the string that follows. Returns false if they are incomplete.
     fn bulk(&mut self, buf: &[u8], limits: RequestLimits) -> Result<bool, ProtocolError> {
         let len = match self.bulk_len {
             Some(len) => len,
@@ -141,7 +148,7 @@ impl RequestParser {
         Ok(true)
     }
 
-    /// Reads `$<len>`.
+    /// Reads `$<len>`. Returns `None` if it is incomplete.
     fn bulk_header(&mut self, buf: &[u8], limits: RequestLimits) -> Result<Option<usize>, ProtocolError> {
         let Some(line) = header_line(buf, self.pos, "too big bulk count string")? else {
             return Ok(None);
@@ -181,8 +188,8 @@ fn error(text: &str) -> ProtocolError {
     ProtocolError(text.to_owned())
 }
 
-/// The number and the length of a header of one or two digits, which nearly all are. `None` says nothing: the header has
-/// to be looked at more closely.
+/// Returns the number in a header of one or two digits, which nearly all headers have, and the header's length. `None`
+/// means only that the header needs the slower parser.
 fn short_header(buf: &[u8], kind: u8) -> Option<(usize, usize)> {
     let digit = |byte: u8| (byte - b'0') as usize;
     match *buf {
@@ -199,7 +206,7 @@ struct Line {
     next: usize,
 }
 
-/// The line that starts at `from`, or `None` while its end has not arrived.
+/// Returns the line that starts at `from`, or `None` while its end has not arrived.
 fn header_line(buf: &[u8], from: usize, too_long: &str) -> Result<Option<Line>, ProtocolError> {
     let Some(at) = memchr(b'\r', &buf[from..]) else {
         return if buf.len() - from > MAX_LINE { Err(error(too_long)) } else { Ok(None) };
@@ -209,7 +216,7 @@ fn header_line(buf: &[u8], from: usize, too_long: &str) -> Result<Option<Line>, 
 }
 
 /// Splits a line into words as redis-cli and redis.conf quote them: `"…"` with escapes, `'…'` with `\'`.
-/// `None` if a quote is not closed or is followed by something other than a blank.
+/// Returns `None` if a quote is not closed, or if anything but a blank follows a closing quote.
 pub fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut rest = line;
@@ -232,7 +239,7 @@ fn split_word(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
             [b, ..] if b.is_ascii_whitespace() || *b == 0 => return Some((word, &rest[1..])),
             [quote @ (b'"' | b'\''), tail @ ..] => {
                 rest = read_quoted(*quote, tail, &mut word)?;
-                // A closing quote ends the word, so a blank or the end has to follow.
+                // A blank or the end has to follow a closing quote.
                 return match rest {
                     [] => Some((word, rest)),
                     [b, ..] if b.is_ascii_whitespace() => Some((word, rest)),

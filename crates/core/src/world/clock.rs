@@ -1,49 +1,53 @@
-//! The one clock of a world.
+//! The clock of a world.
 
 use crate::store::Now;
 
-/// How a world's clock follows the driver's.
+/// How a world's clock follows the driver's clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ClockMode {
-    /// As fast as the driver's.
+    /// At the same speed.
     Real,
-    /// This many times as fast.
+    /// At this multiple of its speed.
     Rate(f64),
-    /// Only when told.
+    /// Not at all: a test moves the clock.
     Manual,
 }
 
-/// Monotonic time since the world began, and Unix time at a fixed distance from it.
+/// Monotonic time since the world began. Unix time is at a fixed distance from it.
 #[derive(Clone, Debug)]
 pub struct Clock {
     mode: ClockMode,
     now: Now,
-    /// The driver's time and this clock's when the mode was chosen, in µs.
+    /// The driver's time and this clock's time when the mode was set, in µs.
     since: (u64, u64),
-    /// The driver's time when it was last looked at.
+    /// The driver's time at the last update, in µs.
     elapsed_us: u64,
 }
 
 impl Clock {
+    /// Creates a clock that begins at the Unix time `wall_start_ms`.
     pub fn new(mode: ClockMode, wall_start_ms: i64) -> Clock {
         Clock { mode, now: Now { mono_us: 0, wall_offset_ms: wall_start_ms }, since: (0, 0), elapsed_us: 0 }
     }
 
+    /// Returns the present time.
     pub fn now(&self) -> Now {
         self.now
     }
 
+    /// Returns how the clock follows the driver's clock.
     pub fn mode(&self) -> ClockMode {
         self.mode
     }
 
-    /// From here on time goes otherwise; what the clock shows stays.
+    /// Changes the mode. The clock continues from its present time.
     pub fn set_mode(&mut self, mode: ClockMode) {
         self.mode = mode;
         self.since = (self.elapsed_us, self.now.mono_us);
     }
 
-    /// Where this clock is to be when the driver's has come to `elapsed_us`; `None` on a manual clock.
+    /// Returns the time in µs that this clock has to reach when the driver's clock is at `elapsed_us`, or `None` for a
+    /// manual clock.
     pub fn target_us(&mut self, elapsed_us: u64) -> Option<u64> {
         self.elapsed_us = elapsed_us;
         let (elapsed_then_us, then_us) = self.since;
@@ -55,7 +59,7 @@ impl Clock {
         }
     }
 
-    /// When the driver's clock brings this one to `mono_us`; `None` if it never does.
+    /// Returns the driver's time in µs at which this clock reaches `mono_us`, or `None` if it never does.
     pub fn elapsed_us_at(&self, mono_us: u64) -> Option<u64> {
         let (elapsed_then_us, then_us) = self.since;
         let passed_us = mono_us.saturating_sub(then_us);
@@ -68,7 +72,7 @@ impl Clock {
         }
     }
 
-    /// Time never goes back.
+    /// Moves the clock forward to `mono_us`. Time never goes back.
     pub fn move_to(&mut self, mono_us: u64) {
         self.now.mono_us = self.now.mono_us.max(mono_us);
     }

@@ -1,8 +1,8 @@
-//! The world: nodes, one clock, one order of events.
+//! The world: nodes that share one clock and one sequence of events.
 //!
-//! Everything that can happen comes in here: connections that open and close, requests, time. Each input is an *event*
-//! with a number, and the same events with the same seed give the same outputs, always. Drivers only carry bytes and time.
-//! Whoever watches or interferes does so through [`Stages`], and between two events.
+//! Every input enters here: connections that open and close, requests, and time. Each input is an *event* with a
+//! number. The same events with the same seed always give the same outputs. Drivers only carry bytes and time. Tests
+//! observe and interfere through [`Stages`], or between two events.
 
 pub mod clock;
 mod replication;
@@ -22,33 +22,37 @@ pub use crate::node::ConnId;
 pub use clock::{Clock, ClockMode};
 pub use replication::ReplicationError;
 
-/// How a world begins.
+/// The initial settings of a world.
 #[derive(Clone, Debug)]
 pub struct WorldOptions {
-    /// Where all random choices come from.
+    /// The seed of all random choices.
     pub seed: u64,
     pub clock: ClockMode,
-    /// Unix time in ms at the beginning.
+    /// The Unix time in ms at which the world begins.
     pub wall_start_ms: i64,
     /// The settings of each node.
     pub nodes: Vec<Config>,
 }
 
-/// Nodes under one clock.
+/// Several nodes that share one clock.
+///
+/// # Panics
+///
+/// Methods that take a node's number, or a connection to a node, panic if there is no such node.
 pub struct World {
     nodes: Vec<Node>,
     clock: Clock,
     events: u64,
     stages: Rc<dyn Stages>,
     interest: Interest,
-    /// Requests take the long way, past pauses and stages.
-    takes_detour: bool,
-    /// A request was lost, and with it everything that its connection will send.
-    has_deaf_sessions: bool,
+    /// Whether requests have to be checked against pauses and stages before they execute.
+    inspects_requests: bool,
+    /// Whether some connection has lost a request, and with it everything it sends later.
+    has_lost_inputs: bool,
     sessions: Vec<SessionId>,
 }
 
-/// The streams of random numbers that come of a seed: one for each node, and one for whoever interferes.
+/// Returns the random number generators derived from a seed: one for each node, and one for the stages.
 pub fn streams(seed: u64, nodes: usize) -> (Vec<Rng>, Rng) {
     let mut rng = Rng::new(seed);
     let of_nodes = (0..nodes).map(|_| Rng::new(rng.next_u64())).collect();
@@ -56,11 +60,12 @@ pub fn streams(seed: u64, nodes: usize) -> (Vec<Rng>, Rng) {
 }
 
 impl World {
-    /// A world that nobody watches or interferes with.
+    /// Creates a world without stages: nothing observes it or interferes with it.
     pub fn new(options: WorldOptions) -> World {
         World::with_stages(options, Rc::new(NoStages))
     }
 
+    /// Creates a world that calls `stages`.
     pub fn with_stages(options: WorldOptions, stages: Rc<dyn Stages>) -> World {
         let clock = Clock::new(options.clock, options.wall_start_ms);
         let (rngs, _) = streams(options.seed, options.nodes.len());
@@ -73,17 +78,18 @@ impl World {
             events: 0,
             stages,
             interest: Interest::default(),
-            takes_detour: false,
-            has_deaf_sessions: false,
+            inspects_requests: false,
+            has_lost_inputs: false,
             sessions: Vec::new(),
         }
     }
 
+    /// Returns all nodes.
     pub fn nodes(&self) -> &[Node] {
         &self.nodes
     }
 
-    /// A node, outside of any event.
+    /// Returns a node, outside of any event.
     ///
     /// # Panics
     /// If there is no such node.
@@ -91,50 +97,54 @@ impl World {
         &mut self.nodes[node]
     }
 
+    /// Returns all nodes for changes, outside any event.
     pub fn nodes_mut(&mut self) -> impl Iterator<Item = &mut Node> {
         self.nodes.iter_mut()
     }
 
+    /// Returns the clock.
     pub fn clock(&self) -> &Clock {
         &self.clock
     }
 
+    /// Returns the clock for changes.
     pub fn clock_mut(&mut self) -> &mut Clock {
         &mut self.clock
     }
 
-    /// How many events there were.
+    /// Returns the number of events so far.
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// Sets how many events there were before this world began.
+    /// Sets the number of events that happened before this world began.
     pub fn set_events(&mut self, events: u64) {
         self.events = events;
     }
 
-    /// Notes from here on which lines of scripts run, or no longer; [`Node::has_reached`] tells.
+    /// Turns recording of the executed lines of scripts on or off. [`Node::has_reached`] reports them.
     pub fn note_lines(&mut self, on: bool) {
         self.nodes.iter_mut().for_each(|node| node.note_lines(on));
     }
 
+    /// Returns the stages at which the implementation is called.
     pub fn interest(&self) -> Interest {
         self.interest
     }
 
-    /// Sets the stages that are called from here on.
+    /// Sets at which stages the implementation is called from here on.
     pub fn set_interest(&mut self, interest: Interest) {
         self.interest = interest;
         self.nodes.iter_mut().for_each(|node| node.interest = interest);
-        self.choose_way();
+        self.update_inspection();
     }
 
-    fn choose_way(&mut self) {
+    fn update_inspection(&mut self) {
         let is_paused = self.nodes.iter().any(|node| node.paused);
-        self.takes_detour = self.interest.requests || is_paused || self.has_deaf_sessions;
+        self.inspects_requests = self.interest.requests || is_paused || self.has_lost_inputs;
     }
 
-    /// Gives the next event its number and its time.
+    /// Begins the next event on a node: assigns its number and its time.
     pub fn begin(&mut self, node: usize) -> &mut Node {
         self.events += 1;
         let node = &mut self.nodes[node];
@@ -145,20 +155,20 @@ impl World {
         node
     }
 
-    /// An event is over: what it wrote is on its way to replicas. `writer`: the client whose request it was.
+    /// Ends an event: sends its writes to the replicas. `writer` is the client whose request it was, if any.
     pub fn end(&mut self, node: usize, writer: Option<SessionId>) {
         self.send_writes(node, writer);
         #[cfg(debug_assertions)]
         self.nodes[node].check_now_and_then();
     }
 
-    /// Takes the random choices of nodes from another seed from here on.
+    /// Seeds the random choices of all nodes anew.
     pub fn reseed(&mut self, seed: u64) {
         let (rngs, _) = streams(seed, self.nodes.len());
         self.nodes.iter_mut().zip(rngs).for_each(|(node, rng)| node.rng = rng);
     }
 
-    /// Empties all nodes. They run, refuse nothing and are masters; requests that waited for a paused node run.
+    /// Empties all nodes and makes them running masters without states. Requests that waited for a paused node run.
     pub fn reset(&mut self) {
         for index in 0..self.nodes.len() {
             self.promote(index);
@@ -176,31 +186,32 @@ impl World {
 
     // ---- inputs --------------------------------------------------------------------------------------------------
 
-    /// A client connects to a node from `addr`, which it reached at `laddr`.
+    /// Connects a client with the address `addr` to a node, through the node's address `laddr`.
     pub fn open(&mut self, node: usize, addr: String, laddr: String) -> ConnId {
         self.open_as(node, false, addr, laddr)
     }
 
-    /// The same; a control connection is let in, and stays, whatever becomes of the node.
+    /// Connects a client. With `is_control` it is a control connection, which any node accepts and which survives a
+    /// node's stop.
     pub fn open_as(&mut self, node: usize, is_control: bool, addr: String, laddr: String) -> ConnId {
         let session = self.begin(node).open(addr, laddr, is_control);
         self.end(node, None);
         ConnId { node, session }
     }
 
-    /// What a client sent is no request.
+    /// Handles bytes of a client that are not a valid request.
     pub fn protocol_error(&mut self, conn: ConnId, error: &ProtocolError) {
         self.begin(conn.node).protocol_error(conn.session, error);
         self.end(conn.node, None);
     }
 
-    /// A client is gone.
+    /// Removes a client that has disconnected.
     pub fn close(&mut self, conn: ConnId) {
         self.begin(conn.node).close(conn.session);
         self.end(conn.node, None);
     }
 
-    /// Moves the clock on, and it goes on from there; timers fire on the way, each at its own instant.
+    /// Advances the clock by `ms`. Timers fire on the way, each at its own time. The clock continues from there.
     pub fn advance(&mut self, ms: u64) {
         let target_us = self.clock.now().mono_us.saturating_add(ms.saturating_mul(1000));
         while let Some(node) = self.move_to_next_timer(target_us) {
@@ -210,7 +221,8 @@ impl World {
         self.clock.set_mode(self.clock.mode());
     }
 
-    /// Moves the clock to where the next timer may be due, up to `target_us`, and gives the node that has it.
+    /// Moves the clock to the time at which the next timer may be due, at most `target_us`, and returns the timer's
+    /// node. Returns `None` if no timer can be due by then.
     pub fn move_to_next_timer(&mut self, target_us: u64) -> Option<usize> {
         let (due_ms, node) = self.next_timer().filter(|&(due_ms, _)| due_ms <= target_us / 1000)?;
         self.clock.move_to(due_ms.saturating_mul(1000));
@@ -218,7 +230,7 @@ impl World {
         Some(node)
     }
 
-    /// Fires the next timer of a node that is due. False: none is.
+    /// Fires the next due timer of a node. Returns false if none is due.
     pub fn fire_timer(&mut self, node: usize) -> bool {
         let fired = self.nodes[node].fire_next_timer();
         if fired {
@@ -228,37 +240,37 @@ impl World {
         fired
     }
 
-    /// When the next timer may be due (monotonic, in ms), and whose it is.
+    /// Returns the monotonic time in ms at which the next timer may be due, and its node.
     pub fn next_timer(&self) -> Option<(u64, usize)> {
         let nodes = self.nodes.iter().enumerate();
         nodes.filter_map(|(index, node)| Some((node.next_wakeup_ms()?, index))).min()
     }
 
-    /// When the next timer is due, monotonic.
+    /// Returns the monotonic time in ms at which the next timer is due.
     pub fn next_due_ms(&self) -> Option<u64> {
         let stands_still = |node: &&Node| node.paused || node.stopped;
         let nodes = self.nodes.iter().filter(|node| !stands_still(node));
         nodes.filter_map(|node| node.store.timers.next_deadline_ms()).min()
     }
 
-    /// For how long the script of a node has run, in ms, if one is between two slices.
+    /// Returns how long the suspended script of a node has run, in ms, or `None` if there is none.
     pub fn script_ran_ms(&self, node: usize) -> Option<u64> {
         let (started, slices) = self.nodes[node].scripts.progress()?;
         Some(match self.clock.mode() {
-            // On a clock that stands still a slice counts as a millisecond.
+            // On a manual clock a slice counts as a millisecond.
             ClockMode::Manual => slices,
             _ => self.clock.now().mono_ms() - started.mono_ms(),
         })
     }
 
-    /// Lets the script that is running on a node go on for a slice. False: none is running (any more).
+    /// Resumes the running script of a node for one slice. Returns whether a script is still running.
     pub fn run_slice(&mut self, node: usize) -> bool {
         let Some(ran_ms) = self.script_ran_ms(node) else { return false };
         self.run_slice_for(node, ran_ms);
         self.nodes[node].scripts.is_running()
     }
 
-    /// The same for a script that counts as having run for `ran_ms`.
+    /// Resumes the running script for one slice, as if it had run for `ran_ms`.
     pub fn run_slice_for(&mut self, node: usize, ran_ms: u64) {
         self.begin(node).resume_script(ran_ms);
         self.end(node, None);
@@ -266,16 +278,16 @@ impl World {
 
     // ---- nodes ---------------------------------------------------------------------------------------------------
 
-    /// Makes the requests and timers of a node wait, as when its process is stopped by a signal.
+    /// Makes the requests and timers of a node wait, as if its process had been stopped by a signal.
     pub fn pause_node(&mut self, node: usize) {
         self.nodes[node].paused = true;
-        self.choose_way();
+        self.update_inspection();
     }
 
-    /// A paused node goes on: what waited runs in the order in which it came.
+    /// Resumes a paused node. The waiting requests run in the order of arrival.
     pub fn resume_node(&mut self, node: usize) {
         self.nodes[node].paused = false;
-        self.choose_way();
+        self.update_inspection();
         for session in std::mem::take(&mut self.nodes[node].inbox) {
             let conn = ConnId { node, session };
             if let Some(request) = self.take_held(conn) {
@@ -286,7 +298,8 @@ impl World {
         self.begin(node).resume_expiry();
     }
 
-    /// Ends all connections of a node but `spared`, and refuses new ones. With `wipe` the data is lost too.
+    /// Closes all connections of a node except `spared`, and makes it refuse new ones. With `wipe` it also deletes the
+    /// data.
     pub fn stop_node(&mut self, node: usize, wipe: bool, spared: Option<ConnId>) {
         let spared = spared.filter(|conn| conn.node == node).map(|conn| conn.session);
         self.begin(node).stop(wipe, spared);
@@ -295,12 +308,14 @@ impl World {
         }
     }
 
+    /// Starts a stopped node again.
     pub fn start_node(&mut self, node: usize) {
         self.nodes[node].stopped = false;
         self.begin(node).resume_expiry();
     }
 
-    /// Moves the wall clock of a node. Keys end by it; clients do not wait by it. Returns its Unix time in ms.
+    /// Moves the wall clock of a node by `ms`. That affects the expiry of keys, but not the timeouts of blocked
+    /// clients. Returns the node's Unix time in ms.
     pub fn jump(&mut self, node: usize, ms: i64) -> i64 {
         let node = &mut self.nodes[node];
         node.wall_jump_ms = node.wall_jump_ms.saturating_add(ms);
@@ -311,7 +326,7 @@ impl World {
 
     // ---- outputs -------------------------------------------------------------------------------------------------
 
-    /// The connections that have output, were closed, or may send again since the last call.
+    /// Moves into `into` the connections that, since the last call, got output, were closed, or may send again.
     pub fn take_dirty(&mut self, into: &mut Vec<ConnId>) {
         into.clear();
         for (index, node) in self.nodes.iter_mut().enumerate() {
@@ -320,35 +335,35 @@ impl World {
         }
     }
 
-    /// Moves what is to be written to a connection behind what `into` holds.
+    /// Moves the output that may be sent on a connection to the end of `into`.
     pub fn take_output(&mut self, conn: ConnId, into: &mut Vec<u8>) {
         if let Some(session) = self.nodes[conn.node].sessions.get_mut(conn.session) {
             session.output.take_ready(into);
         }
     }
 
-    /// How many bytes are to be written to a connection.
+    /// Returns how many bytes of output may be sent on a connection.
     pub fn output_len(&self, conn: ConnId) -> usize {
         self.nodes[conn.node].sessions.get(conn.session).map_or(0, |session| session.output.ready_len())
     }
 
-    /// Whether a connection may send its next request: it neither waits nor ends.
+    /// Returns whether a connection may send its next request: it is neither blocked nor closing.
     pub fn is_ready(&self, conn: ConnId) -> bool {
         self.nodes[conn.node].sessions.get(conn.session).is_some_and(|session| session.is_ready())
     }
 
-    /// Whether a connection ends once its output is written.
+    /// Returns whether a connection is closed once its output has been written.
     pub fn is_closing(&self, conn: ConnId) -> bool {
         let session = self.nodes[conn.node].sessions.get(conn.session);
         session.is_none_or(|session| session.closing && !session.output.is_holding())
     }
 
-    /// Whether a connection ends at once, written or not.
+    /// Returns whether a connection is closed at once, without writing the rest of its output.
     pub fn is_killed(&self, conn: ConnId) -> bool {
         self.nodes[conn.node].sessions.get(conn.session).is_none_or(|session| session.killed)
     }
 
-    /// What a request of this connection may hold.
+    /// Returns the limits for a request on this connection.
     pub fn request_limits(&self, conn: ConnId) -> RequestLimits {
         let node = &self.nodes[conn.node];
         RequestLimits {
@@ -357,28 +372,28 @@ impl World {
         }
     }
 
-    /// The connection to a node that CLIENT ID gives this number.
+    /// Returns the connection with this CLIENT ID on a node.
     pub fn conn(&self, node: usize, number: u64) -> Option<ConnId> {
         let session = self.nodes.get(node)?.sessions.by_number(number)?;
         Some(ConnId { node, session: session.id })
     }
 
-    /// Whether a script is in the middle of its work on a node.
+    /// Returns whether a script on a node is suspended between two slices.
     pub fn is_running_script(&self, node: usize) -> bool {
         self.nodes[node].scripts.is_running()
     }
 
-    /// Whether that script has run so long that others are told so.
+    /// Returns whether that script has run for so long that other clients get the BUSY error.
     pub fn is_busy(&self, node: usize) -> bool {
         self.nodes[node].scripts.is_busy()
     }
 
-    /// Whether a client asked for the end.
+    /// Returns whether a client has requested a shutdown.
     pub fn shutdown_requested(&self) -> bool {
         self.nodes.iter().any(|node| node.request == Some(Request::Shutdown))
     }
 
-    /// A hash over the time and what [`Node::digest`] covers of all nodes: equal on every machine.
+    /// Returns a hash over the time and over [`Node::digest`] of all nodes. It is the same on every machine.
     pub fn digest(&self) -> String {
         let mut hasher = Sha1::new();
         hasher.update(self.clock.now().mono_us.to_le_bytes());

@@ -6,12 +6,12 @@ use super::World;
 use crate::node::replication::{Link, Peer, Role};
 use crate::node::session::SessionId;
 
-/// Why a node cannot follow another.
+/// The reason why a replication command cannot be applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplicationError {
-    /// The node would follow itself, directly or through others.
+    /// The node would follow itself, directly or through other nodes.
     Circle { node: usize, master: usize },
-    /// The node is a master, and has no link.
+    /// The node is a master, which has no link.
     NotAReplica(usize),
 }
 
@@ -31,13 +31,13 @@ impl std::fmt::Display for ReplicationError {
 impl std::error::Error for ReplicationError {}
 
 impl World {
-    /// Nodes that follow this one.
+    /// Returns the nodes that follow this one.
     fn replicas_of(&self, master: usize) -> Vec<usize> {
         let follows = |&node: &usize| self.nodes[node].replication.role == Role::Replica { of: master };
         (0..self.nodes.len()).filter(follows).collect()
     }
 
-    /// What nodes wrote in the present event is on its way from now on. `writer`: the client that wrote.
+    /// Sends the writes of the current event on `node` to its replicas. `writer` is the client that wrote, if any.
     pub(super) fn send_writes(&mut self, node: usize, writer: Option<SessionId>) {
         if !self.nodes[node].replication.has_changes() {
             return;
@@ -47,12 +47,16 @@ impl World {
             session.write_offset = entry.offset;
         }
         for replica in self.replicas_of(node) {
-            self.nodes[replica].replication.on_the_way.push_back(entry.clone());
+            self.nodes[replica].replication.in_transit.push_back(entry.clone());
         }
         self.deliver_writes();
     }
 
-    /// Sets the way from a replica's master to it.
+    /// Sets the state of the link from a replica's master to the replica.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the node is a master.
     pub fn set_link(&mut self, replica: usize, link: Link) -> Result<(), ReplicationError> {
         if self.nodes[replica].replication.role == Role::Master {
             return Err(ReplicationError::NotAReplica(replica));
@@ -62,7 +66,7 @@ impl World {
         Ok(())
     }
 
-    /// Lets arrive what the links let through; replicas of replicas follow.
+    /// Delivers the entries that the links let through, also to replicas of replicas.
     fn deliver_writes(&mut self) {
         for index in 0..self.nodes.len() {
             let Role::Replica { of: master } = self.nodes[index].replication.role else { continue };
@@ -71,9 +75,9 @@ impl World {
                 Link::Lag(writes) => writes,
                 Link::Down => usize::MAX,
             };
-            while self.nodes[index].replication.on_the_way.len() > kept {
+            while self.nodes[index].replication.in_transit.len() > kept {
                 let node = self.begin(index);
-                let Some(entry) = node.replication.on_the_way.pop_front() else { break };
+                let Some(entry) = node.replication.in_transit.pop_front() else { break };
                 node.apply_entry(&entry);
             }
             self.show_peers(master);
@@ -82,7 +86,11 @@ impl World {
         }
     }
 
-    /// Makes a node follow another, beginning with all its data.
+    /// Makes a node follow `master`, beginning with a copy of all its data.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the node would follow itself, directly or through other nodes.
     pub fn replicate(&mut self, node: usize, master: usize) -> Result<(), ReplicationError> {
         let mut above = master;
         loop {
@@ -102,16 +110,16 @@ impl World {
         Ok(())
     }
 
-    /// A replica gets all data of its master anew.
+    /// Replaces the data of a replica with that of its master.
     fn resync(&mut self, replica: usize, master: usize) {
         let entry = self.begin(master).full_entry();
         let node = self.begin(replica);
         (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
-        node.replication.on_the_way.clear();
+        node.replication.in_transit.clear();
         node.apply_entry(&entry);
     }
 
-    /// The data of a master is another than what it wrote.
+    /// Resynchronizes the replicas of a master whose data was replaced as a whole.
     pub(super) fn resync_replicas(&mut self, master: usize) {
         for replica in self.replicas_of(master) {
             self.resync(replica, master);
@@ -119,17 +127,17 @@ impl World {
         self.show_peers(master);
     }
 
-    /// A node is a master from now on, with the data it has; writes that have not arrived are lost to it.
+    /// Makes a node a master with its present data. Writes that have not arrived are lost to it.
     pub fn promote(&mut self, node: usize) {
         let before = std::mem::take(&mut self.nodes[node].replication.role);
-        self.nodes[node].replication.on_the_way.clear();
+        self.nodes[node].replication.in_transit.clear();
         if let Role::Replica { of } = before {
             self.show_peers(of);
             self.begin(node).resume_expiry();
         }
     }
 
-    /// INFO, ROLE and WAIT of a master and its replicas show how things are.
+    /// Updates what INFO, ROLE and WAIT of a master and its replicas report about one another.
     fn show_peers(&mut self, master: usize) {
         let peer = |world: &World, index: usize, online: bool| {
             let node = &world.nodes[index];

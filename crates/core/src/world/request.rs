@@ -1,4 +1,4 @@
-//! The way of a request into a node: straight when nothing is in its way, else past pauses and stages.
+//! The path of a request into a node: direct if nothing interferes, otherwise through pauses and stages.
 
 use super::World;
 use crate::node::ConnId;
@@ -7,11 +7,11 @@ use crate::stages::{Plan, Received, ReplyEffect, Verdict};
 use crate::wire::Args;
 
 impl World {
-    /// A client sends a request. It has to be [ready](Self::is_ready).
+    /// Executes a client's request. The client has to be [ready](Self::is_ready).
     pub fn request(&mut self, conn: ConnId, argv: &[&[u8]]) {
-        let takes_detour = self.takes_detour;
+        let inspects_requests = self.inspects_requests;
         let node = self.begin(conn.node);
-        if takes_detour {
+        if inspects_requests {
             self.stage_request(conn, argv);
         } else {
             node.execute(conn.session, argv);
@@ -19,7 +19,7 @@ impl World {
         self.end(conn.node, Some(conn.session));
     }
 
-    /// Runs a request that is no event and that no stage sees, to bring a client to where it was before.
+    /// Executes a request that is neither an event nor visible to stages, to restore the state of a client.
     pub fn set_up(&mut self, conn: ConnId, argv: &[&[u8]]) {
         let events = self.events;
         self.begin(conn.node).execute(conn.session, argv);
@@ -28,7 +28,7 @@ impl World {
 
     fn stage_request(&mut self, conn: ConnId, argv: &[&[u8]]) {
         let node = &mut self.nodes[conn.node];
-        if node.sessions.get(conn.session).is_none_or(|session| session.is_deaf) {
+        if node.sessions.get(conn.session).is_none_or(|session| session.is_input_lost) {
             return;
         }
         if node.paused {
@@ -38,26 +38,26 @@ impl World {
         self.show_request(conn, argv);
     }
 
-    /// Asks the stages about a request, and does what they say.
+    /// Asks the stages for a verdict on a request, and applies it.
     pub(super) fn show_request(&mut self, conn: ConnId, argv: &[&[u8]]) {
-        let verdict = self.stages.received(&self.received(conn, argv));
+        let verdict = self.with_received(conn, argv, |request| self.stages.received(request));
         self.carry_out(conn, argv, verdict);
     }
 
-    /// A request as stages see it.
-    pub fn received<'a>(&'a self, conn: ConnId, argv: &'a [&'a [u8]]) -> Received<'a> {
+    /// Shows a request to `ask` as stages see it.
+    pub fn with_received<T>(&self, conn: ConnId, argv: &[&[u8]], ask: impl FnOnce(&Received) -> T) -> T {
         let node = &self.nodes[conn.node];
-        Received {
+        ask(&Received {
             conn,
             client_name: node.sessions.get(conn.session).map_or(&[][..], |session| &session.name),
             event: self.events,
             now_ms: node.store.now.mono_ms(),
             argv,
-            scripts: &node.scripts,
-        }
+            cached: &|sha| node.scripts.peek(sha)?.tag(),
+        })
     }
 
-    /// Does with a request what the stages said.
+    /// Applies the stages' verdict on a request.
     pub fn carry_out(&mut self, conn: ConnId, argv: &[&[u8]], verdict: Verdict) {
         let node = &mut self.nodes[conn.node];
         match verdict {
@@ -65,10 +65,10 @@ impl World {
             Verdict::Hold => self.hold_request(conn, argv),
             Verdict::Lose => {
                 if let Some(session) = node.sessions.get_mut(conn.session) {
-                    session.is_deaf = true;
-                    // It stays deaf when the rule that made it so is gone.
-                    self.has_deaf_sessions = true;
-                    self.choose_way();
+                    session.is_input_lost = true;
+                    // The connection stays lost even if the rule that lost the request is removed.
+                    self.has_lost_inputs = true;
+                    self.update_inspection();
                 }
             }
             Verdict::Refuse(text) => node.write_reply(conn.session, |reply| reply.error(&text)),
@@ -107,13 +107,13 @@ impl World {
         node.asks_calls = false;
     }
 
-    /// The client of a request waits until it is let go.
+    /// Blocks the client of a request until it is released.
     fn hold_request(&mut self, conn: ConnId, argv: &[&[u8]]) {
         let node = &mut self.nodes[conn.node];
         node.block(conn.session, Wait::Held, argv, Vec::new(), None, TimeoutReply::Null);
     }
 
-    /// The request that a client waits with; the client waits no longer.
+    /// Unblocks a client whose request is held, and returns the request.
     pub fn take_held(&mut self, conn: ConnId) -> Option<OwnedArgs> {
         Some(self.nodes[conn.node].unblock(conn.session)?.argv)
     }

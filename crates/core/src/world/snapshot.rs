@@ -1,9 +1,10 @@
-//! The data of all nodes at one moment, to come back to.
+//! A copy of the data of all nodes at one moment, which can be restored.
 
 use super::World;
 use crate::store::Value;
 
-/// What SIM.RUN SNAPSHOT keeps: keys of all nodes. Connections, subscriptions, rules and the clock are not part of it.
+/// The data that SIM.RUN SNAPSHOT keeps: the keys of all nodes. Excludes connections, subscriptions, rules and the
+/// clock.
 #[derive(Clone, Default)]
 pub struct Snapshot {
     keys: Vec<Key>,
@@ -15,11 +16,12 @@ struct Key {
     db: usize,
     name: Box<[u8]>,
     value: Value,
-    /// ms that it had to live.
+    /// The remaining time to live in ms.
     ttl_ms: Option<i64>,
 }
 
 impl Snapshot {
+    /// Copies the data of all nodes.
     pub fn of(world: &World) -> Snapshot {
         let mut keys = Vec::new();
         for (index, node) in world.nodes.iter().enumerate() {
@@ -37,7 +39,7 @@ impl Snapshot {
         Snapshot { keys }
     }
 
-    /// Replaces the data of all nodes. TTLs go on from where they were.
+    /// Replaces the data of all nodes. The remaining times to live continue from the moment of the snapshot.
     pub fn restore(&self, world: &mut World) {
         for index in 0..world.nodes.len() {
             let node = world.begin(index);

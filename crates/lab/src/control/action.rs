@@ -5,8 +5,11 @@ use super::args::{Args, SimError, syntax};
 /// The point at which an action takes effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
+    /// A request, before it runs.
     Request,
+    /// The reply to a request.
     Reply,
+    /// A message to a subscriber.
     Push,
 }
 
@@ -16,7 +19,9 @@ const STAGES: [(&str, Stage); 3] =
 /// Which of several replies the client receives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Keep {
+    /// The reply to the first run.
     First,
+    /// The reply to the last run.
     Last,
 }
 
@@ -34,6 +39,7 @@ pub enum Position {
 pub enum Rewrite {
     /// Adds to the number in the argument.
     Add(i64),
+    /// Replaces the argument by these bytes.
     Set(Vec<u8>),
 }
 
@@ -51,7 +57,9 @@ pub enum Action {
     DupPush(u32),
     /// Replies with an error, either without running the request or in place of its reply.
     Error {
+        /// The text of the error, its code first.
         text: Vec<u8>,
+        /// Whether the request runs.
         runs: bool,
     },
     /// Makes the k-th `redis.call` of the script fail with this error instead of running it.
@@ -62,6 +70,7 @@ pub enum Action {
     CloseAfter(usize),
     /// Replies with these bytes, without running the request.
     Reply(Vec<u8>),
+    /// Changes one argument of the request.
     Rewrite(Position, Rewrite),
     /// Empties the script cache before the request runs.
     ForgetScripts,

@@ -4,13 +4,17 @@ use redlatch_core::num;
 
 /// Why a SIM command failed. Clients see it as `SIMERR <code> <text>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct SimError {
+    /// The class of the error, for programs.
     pub code: Code,
+    /// The description of the error, for people.
     pub text: String,
 }
 
 /// The class of an error, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Code {
     /// The arguments do not match the grammar.
     Syntax,
@@ -20,15 +24,19 @@ pub enum Code {
     Unknown,
     /// The command is not possible in the present state.
     State,
+    /// The server has stopped.
+    Stopped,
 }
 
 impl Code {
+    /// Returns the code as `SIMERR` shows it.
     pub fn name(self) -> &'static str {
         match self {
             Code::Syntax => "SYNTAX",
             Code::Range => "RANGE",
             Code::Unknown => "UNKNOWN",
             Code::State => "STATE",
+            Code::Stopped => "STOPPED",
         }
     }
 }

@@ -18,6 +18,7 @@ pub enum At {
 pub const PLACES: [(&str, At); 3] = [("PRE", At::Pre), ("POST", At::Post), ("PUSH", At::Push)];
 
 impl At {
+    /// Returns the name that SIM.GATE has for it.
     pub fn name(self) -> &'static str {
         PLACES.iter().find(|(_, at)| *at == self).map_or("", |(name, _)| name)
     }
@@ -26,16 +27,20 @@ impl At {
 /// Which requests, replies or messages a gate holds, at which point, and how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
+    /// Selects what the gate holds.
     pub matching: Match,
+    /// The point at which it holds.
     pub at: At,
     /// How many the gate holds; `None`: all.
     pub times: Option<u64>,
+    /// A name for it; may be empty.
     pub label: String,
     /// Whether the gate outlives the connection that added it.
     pub keep: bool,
 }
 
 impl Gate {
+    /// Creates a gate that holds everything that matches.
     pub fn new(matching: Match, at: At) -> Gate {
         Gate { matching, at, times: None, label: String::new(), keep: false }
     }

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::Due;
 use super::commands::run::Register;
 use super::commands::trace::TraceFile;
 use super::commands::{Answer, Context, SimCommand, is_sim_command};
 use super::gates::At;
 use super::staging::Staging;
+use super::{Await, Due};
 use crate::trace::Recorder;
 use redlatch_core::error;
 use redlatch_core::stages::{Interest, Plan, Stages, Verdict};
@@ -35,6 +35,8 @@ pub struct Lab {
     /// The checks that SIM.CHECK has turned on, and the violations that they have found.
     pub(crate) checks: Option<Checks>,
     pub(crate) findings: Vec<Finding>,
+    /// Control connections that wait for tickets.
+    pub(crate) awaits: Vec<Await>,
     pub(super) recorder: Option<Box<Recorder>>,
     /// What the driver has to do with the trace file.
     pub(crate) trace_file: Option<TraceFile>,
@@ -62,6 +64,7 @@ impl Lab {
             command_jump_ms: None,
             checks: None,
             findings: Vec::new(),
+            awaits: Vec::new(),
             recorder: None,
             trace_file: None,
         }
@@ -90,7 +93,7 @@ impl Lab {
                 tracing::warn!(node, %error, "a script's SIM command failed");
             }
         }
-        if !self.staging.control.borrow().awaits.is_empty() {
+        if !self.awaits.is_empty() {
             self.answer_awaits();
         }
         if self.checks.is_some() {
@@ -101,9 +104,21 @@ impl Lab {
         }
     }
 
+    /// Ends the event on every node, after something that may concern any of them.
+    pub(crate) fn settle_all(&mut self) {
+        for node in 0..self.world.nodes().len() {
+            self.world.end(node, None);
+            self.settle(node);
+        }
+    }
+
     /// Removes and returns the next SIM command that a script of this node has queued.
     fn next_queued(&self, node: usize) -> Option<SimCommand> {
+        if !self.staging.has_queued.get() {
+            return None;
+        }
         let mut queued = self.staging.queued.borrow_mut();
+        self.staging.has_queued.set(!queued.is_empty());
         let at = queued.iter().position(|(from, _)| *from == node)?;
         Some(queued.remove(at).1)
     }
@@ -159,7 +174,7 @@ impl Lab {
             self.world.begin(conn.node);
             let argv = request.args();
             let verdict = match ticket.gate {
-                Some(_) => self.staging.pass_rules(&self.world.received(conn, &argv)),
+                Some(_) => self.world.with_received(conn, &argv, |request| self.staging.pass_rules(request)),
                 // Only a rule's delay holds without a gate, so the rules have been applied already.
                 None => Verdict::Run(Plan::default()),
             };
@@ -243,7 +258,7 @@ impl Lab {
         let gates = {
             let mut control = self.staging.control.borrow_mut();
             control.gates.forget(conn);
-            control.awaits.retain(|waiting| waiting.conn != conn);
+            self.awaits.retain(|waiting| waiting.conn != conn);
             control.gates.owned_by(conn)
         };
         gates.into_iter().for_each(|gate| self.remove_gate(gate));
@@ -295,10 +310,7 @@ impl Lab {
                     if let Some(due) = due {
                         self.carry_out(due);
                         fired += 1;
-                        for node in 0..self.world.nodes().len() {
-                            self.world.end(node, None);
-                            self.settle(node);
-                        }
+                        self.settle_all();
                     }
                 }
                 Next::Node(node) => {
@@ -344,8 +356,7 @@ impl Lab {
 
     /// Returns the driver's time at which the first waiting control connection times out.
     fn next_await_us(&self) -> Option<u64> {
-        let control = self.staging.control.borrow();
-        control.awaits.iter().filter_map(|waiting| waiting.deadline_us).min()
+        self.awaits.iter().filter_map(|waiting| waiting.deadline_us).min()
     }
 
     /// Runs the suspended script of a node for one slice. Returns false if no script is running, or none is left.

@@ -116,6 +116,7 @@ pub enum Clause {
     Arg(usize, Vec<u8>),
     /// An argument in a script's ARGV; 1 is the first.
     Argv(usize, Vec<u8>),
+    /// The number of the node.
     Node(usize),
     /// Only events after this one.
     After(u64),
@@ -126,6 +127,7 @@ pub enum Clause {
 /// A conjunction of clauses. Without a clause it matches everything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Match {
+    /// All of them have to match.
     pub clauses: Vec<Clause>,
 }
 

@@ -11,7 +11,6 @@ pub mod args;
 pub mod commands;
 mod cost;
 pub mod gates;
-pub mod guard;
 mod lab;
 pub mod matching;
 mod recording;
@@ -71,9 +70,8 @@ impl std::fmt::Debug for Control {
 pub struct Control {
     pub rules: Rules,
     pub gates: Gates,
-    pub awaits: Vec<Await>,
     /// Gates whose guards were dropped and that still have to be removed.
-    abandoned: Vec<u64>,
+    pub(crate) abandoned: Vec<u64>,
     /// Pending actions by due time (monotonic, in ms), then in the order in which they were set.
     due: BTreeMap<(u64, u64), Due>,
     armed: u64,
@@ -85,7 +83,6 @@ impl Control {
         Control {
             rules: Rules::default(),
             gates: Gates::default(),
-            awaits: Vec::new(),
             abandoned: Vec::new(),
             due: BTreeMap::new(),
             armed: 0,

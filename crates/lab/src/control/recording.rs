@@ -3,9 +3,8 @@
 use super::Lab;
 use crate::trace::Recorder;
 use crate::trace::record::When;
-use redlatch_core::node::session::Kind;
+use redlatch_core::node::session::SubscriptionKind;
 use redlatch_core::node::{Node, SessionId};
-use redlatch_core::wire::ProtocolError;
 use redlatch_core::world::ConnId;
 
 impl Lab {
@@ -89,6 +88,15 @@ impl Lab {
         self.recorder = None;
     }
 
+    /// Ends the trace and returns its lines.
+    pub fn finish_trace(&mut self) -> String {
+        let mut lines = Vec::new();
+        self.end_trace();
+        self.take_trace(&mut lines);
+        self.stop_trace();
+        String::from_utf8_lossy(&lines).into_owned()
+    }
+
     /// Returns whether a trace is being recorded.
     pub fn is_traced(&self) -> bool {
         self.recorder.is_some()
@@ -110,9 +118,11 @@ impl Lab {
     pub fn mark(&mut self, text: &[u8]) {
         self.record(|recorder, when| recorder.mark(When { event: when.event - 1, ..when }, text));
     }
+}
 
-    // ---- replay --------------------------------------------------------------------------------------------------
-
+/// What a replay calls.
+#[cfg(feature = "replay")]
+impl Lab {
     /// Moves a new world to the event and the time at which its trace begins.
     pub(crate) fn begin_at(&mut self, event: u64, mono_us: u64) {
         self.world.set_events(event);
@@ -146,7 +156,7 @@ impl Lab {
 
     /// Receives bytes that did not parse as a request, for the reason that the trace gives.
     pub(crate) fn protocol_error_text(&mut self, conn: ConnId, why: &str) {
-        self.protocol_error(conn, &ProtocolError(why.to_owned()));
+        self.protocol_error(conn, &redlatch_core::wire::ProtocolError(why.to_owned()));
     }
 
     /// Marks a client as a slow reader, which is disconnected at its next output.
@@ -183,9 +193,11 @@ fn setup_requests(session: &redlatch_core::node::Session) -> Vec<Vec<Vec<u8>>> {
     if session.db > 0 {
         all.push(owned(&[b"SELECT", session.db.to_string().as_bytes()]));
     }
-    for (kind, command) in
-        [(Kind::Channel, &b"SUBSCRIBE"[..]), (Kind::Pattern, b"PSUBSCRIBE"), (Kind::Shard, b"SSUBSCRIBE")]
-    {
+    for (kind, command) in [
+        (SubscriptionKind::Channel, &b"SUBSCRIBE"[..]),
+        (SubscriptionKind::Pattern, b"PSUBSCRIBE"),
+        (SubscriptionKind::Shard, b"SSUBSCRIBE"),
+    ] {
         all.extend(session.subscriptions(kind).iter().map(|name| owned(&[command, name])));
     }
     all

@@ -11,12 +11,15 @@ use redlatch_core::world::ConnId;
 /// A fault rule: what it matches, what it does, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
+    /// What it matches.
     pub matching: Match,
+    /// What it does.
     pub action: Action,
     /// How many times it is applied; `None`: always.
     pub times: Option<u64>,
     /// The probability that it is applied to a match, in parts per million.
     pub probability_ppm: u32,
+    /// A name for it; may be empty.
     pub label: String,
 }
 

@@ -12,10 +12,10 @@ use super::matching::{Request, Script, Subject, What, is_eval};
 use super::skew::Skews;
 use redlatch_core::num;
 use redlatch_core::rng::Rng;
-use redlatch_core::script::sha1_hex;
+use redlatch_core::script::{ScriptTag, sha1_hex};
 use redlatch_core::stages::{
-    HeldReply, Plan, Push, PushFate, Received, ReplyEffect, ScriptCall, ScriptEnd, ScriptStart, ScriptTag,
-    Stages, Ticket, Until, Verdict,
+    HeldReply, Plan, Push, PushFate, Received, ReplyEffect, ScriptCall, ScriptEnd, ScriptStart, Stages,
+    Ticket, Until, Verdict,
 };
 use redlatch_core::version::Version;
 use redlatch_core::wire::Reply;
@@ -36,6 +36,7 @@ pub struct Staging {
     has_injected_failure: Cell<bool>,
     /// SIM commands that scripts have called, with the node of each, to be applied when the present event is over.
     pub(crate) queued: RefCell<Vec<(usize, SimCommand)>>,
+    pub(crate) has_queued: Cell<bool>,
     /// Slow readers that were disconnected in the present event.
     pub(crate) cut_off: RefCell<Vec<ConnId>>,
 }
@@ -60,6 +61,7 @@ impl Staging {
             fail_call: RefCell::default(),
             has_injected_failure: Cell::new(false),
             queued: RefCell::default(),
+            has_queued: Cell::new(false),
             cut_off: RefCell::default(),
         }
     }
@@ -123,12 +125,10 @@ impl Staging {
     }
 
     fn with_subject<T>(&self, request: &Received, ask: impl FnOnce(&mut Control, &Subject) -> T) -> T {
-        let Received { conn, client_name: name, event, argv, scripts, .. } = *request;
+        let Received { conn, client_name: name, event, argv, cached, .. } = *request;
         let sha = script_sha(argv);
         let lock = match &sha {
-            Some(sha) if runs_by_sha(argv[0]) => {
-                scripts.peek(sha).and_then(|script| self.recognised(script.tag()?))
-            }
+            Some(sha) if runs_by_sha(argv[0]) => cached(sha).and_then(|tag| self.recognised(tag)),
             Some(_) => recognise(argv[1]),
             None => None,
         };
@@ -226,6 +226,7 @@ impl Stages for Staging {
         match SimCommand::parse(call.argv, &Context { node: call.node, db: call.db, nodes }) {
             Ok(command) => {
                 self.queued.borrow_mut().push((call.node, command));
+                self.has_queued.set(true);
                 reply.status("QUEUED");
             }
             Err(error) => reply.error(error.to_string().as_bytes()),

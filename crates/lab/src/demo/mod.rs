@@ -19,8 +19,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::sim::{Client, Sim, SimOptions};
-use redlatch_core::wire::client::Frame;
+use crate::sim::{CallError, Client, Sim, SimOptions};
+use redlatch_core::wire::Value;
 use redlatch_core::wire::request::split_words;
 
 /// A built-in schedule.
@@ -79,8 +79,11 @@ pub enum Failure {
     UnbalancedQuotes,
     /// An expectation comes before any command.
     NothingSent,
-    /// A client sends while it waits for a reply.
-    StillWaits(String),
+    /// A client sends while it waits for a reply, or after its connection was closed.
+    NotSent {
+        client: String,
+        error: CallError,
+    },
     WrongTime {
         elapsed_ms: u64,
     },
@@ -111,7 +114,7 @@ impl std::fmt::Display for Failure {
             Failure::NoSuchNode(node) => write!(f, "there is no node '{node}'"),
             Failure::UnbalancedQuotes => write!(f, "unbalanced quotes"),
             Failure::NothingSent => write!(f, "no client has sent anything yet"),
-            Failure::StillWaits(client) => write!(f, "{client} still waits"),
+            Failure::NotSent { client, error } => write!(f, "{client}: {error}"),
             Failure::WrongTime { elapsed_ms } => write!(f, "{elapsed_ms} ms have passed"),
             Failure::WrongReply { client, received, expected } => {
                 write!(f, "{client} receives {received}, not {expected}")
@@ -142,7 +145,7 @@ struct ScheduleRun {
 pub fn run(text: &str, tell: &mut dyn FnMut(&str)) -> Result<(), ScheduleError> {
     let nodes = text.lines().find_map(|line| line.strip_prefix("nodes ")?.trim().parse().ok()).unwrap_or(1);
     let mut schedule = ScheduleRun {
-        sim: Sim::new(SimOptions { nodes, ..SimOptions::default() }),
+        sim: Sim::new(SimOptions::default().nodes(nodes)),
         clients: BTreeMap::new(),
         texts: BTreeMap::new(),
         marked_ms: 0,
@@ -204,8 +207,9 @@ impl ScheduleRun {
             Some(&client) => client,
             None => {
                 let (name, node) = who.split_once('@').unwrap_or((who, "0"));
-                let index = node.parse().ok().filter(|&index| index < self.sim.world().nodes().len());
-                let client = self.sim.connect(index.ok_or_else(|| Failure::NoSuchNode(node.to_owned()))?);
+                let index = node.parse().map_err(|_| Failure::NoSuchNode(node.to_owned()))?;
+                let connected = self.sim.try_connect(index);
+                let client = connected.map_err(|_| Failure::NoSuchNode(node.to_owned()))?;
                 self.sim.call(client, &["CLIENT", "SETNAME", name]);
                 self.clients.insert(who.to_owned(), client);
                 client
@@ -214,10 +218,9 @@ impl ScheduleRun {
         let args = split_words(command.as_bytes()).ok_or(Failure::UnbalancedQuotes)?;
         let args: Vec<Vec<u8>> = args.into_iter().map(|arg| self.expand(arg)).collect();
         let argv: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
-        if self.sim.is_waiting(client) {
-            return Err(Failure::StillWaits(who.to_owned()));
-        }
-        self.sim.send(client, &argv);
+        self.sim
+            .try_send(client, &argv)
+            .map_err(|error| Failure::NotSent { client: who.to_owned(), error })?;
         self.receive(who);
         self.last = Some(who.to_owned());
         Ok(())
@@ -232,8 +235,11 @@ impl ScheduleRun {
     /// Takes what a client has received.
     fn receive(&mut self, who: &str) {
         let Some(&client) = self.clients.get(who) else { return };
-        let frames = self.sim.frames(client);
-        self.unread.entry(who.to_owned()).or_default().extend(frames.iter().map(show));
+        let shown = match self.sim.values(client) {
+            Ok(values) => values.iter().map(Value::to_string).collect(),
+            Err(error) => vec![error.to_string()],
+        };
+        self.unread.entry(who.to_owned()).or_default().extend(shown);
     }
 
     /// Checks the next thing that a client has received.
@@ -259,20 +265,5 @@ impl ScheduleRun {
             }
             None => Ok(()),
         }
-    }
-}
-
-/// Renders a reply in one line.
-fn show(frame: &Frame) -> String {
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    match frame {
-        Frame::SimpleString { data, .. } | Frame::BlobString { data, .. } => text(data),
-        Frame::SimpleError { data, .. } => data.to_string(),
-        Frame::Number { data, .. } => data.to_string(),
-        Frame::Null => "nil".to_owned(),
-        Frame::Array { data, .. } | Frame::Push { data, .. } => {
-            format!("[{}]", data.iter().map(show).collect::<Vec<_>>().join(", "))
-        }
-        other => format!("{other:?}"),
     }
 }

@@ -64,9 +64,6 @@ pub struct Header {
     pub checks: Option<Vec<String>>,
 }
 
-/// The version of the format that this release writes and reads.
-pub const FORMAT: u32 = 1;
-
 /// The release that a node emulates, and all its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeHeader {
@@ -76,16 +73,6 @@ pub struct NodeHeader {
 }
 
 impl NodeHeader {
-    /// Describes a node by its settings.
-    pub fn of(config: &Config) -> NodeHeader {
-        let pairs = config.matching(b"*").map(|(name, value)| (name.to_owned(), value.to_owned()));
-        NodeHeader {
-            release: config.version.to_string(),
-            process_id: config.process_id,
-            config: pairs.collect(),
-        }
-    }
-
     /// Returns the settings of the node.
     ///
     /// # Errors
@@ -243,15 +230,6 @@ pub fn to_text(bytes: &[u8]) -> String {
 /// The text has a character beyond 255.
 pub fn to_bytes(text: &str) -> Result<Vec<u8>, LineError> {
     text.chars().map(|c| u8::try_from(c).map_err(|_| LineError::NotAByte(c))).collect()
-}
-
-/// Returns the name of a clock mode in a header.
-pub fn clock_name(mode: ClockMode) -> String {
-    match mode {
-        ClockMode::Real => "real".to_owned(),
-        ClockMode::Manual => "manual".to_owned(),
-        ClockMode::Rate(rate) => format!("rate {rate}"),
-    }
 }
 
 /// Parses the name of a clock mode in a header.

@@ -1,7 +1,8 @@
-//! Writes lines of a trace. This is on the way of every request while a trace is written, so no value is built first.
+//! Writes the lines of a trace. Every request passes here while a trace is recorded, so lines are written without intermediate values.
 
-use super::line::{FORMAT, Header, NodeHeader, clock_name};
+use super::{FORMAT, clock_name};
 use crate::control::Lab;
+use redlatch_core::node::Config;
 use redlatch_core::world::ConnId;
 use redlatch_locks::check::Finding;
 
@@ -31,24 +32,79 @@ pub struct When {
 impl Recorder {
     /// Begins a trace.
     pub fn new(lab: &Lab) -> Recorder {
-        let world = lab.world();
-        let header = Header {
-            format: FORMAT,
-            version: env!("CARGO_PKG_VERSION").to_owned(),
-            seed: lab.seed,
-            wall_ms: world.clock().now().wall_offset_ms,
-            clock: clock_name(world.clock().mode()),
-            e: world.events(),
-            t: world.clock().now().mono_us,
-            nodes: world.nodes().iter().map(|node| NodeHeader::of(&node.config)).collect(),
-            checks: lab.checks.as_ref().map(|checks| checks.words.clone()),
-        };
         let mut recorder = Recorder { buf: Vec::new(), until_digest: DIGEST_EVERY };
-        let line = super::Line::Head(header);
-        if serde_json::to_writer(&mut recorder.buf, &line).is_ok() {
-            recorder.buf.push(b'\n');
-        }
+        recorder.head(lab);
         recorder
+    }
+
+    /// Writes the header: how the world began.
+    fn head(&mut self, lab: &Lab) {
+        let (world, clock) = (lab.world(), lab.world().clock());
+        self.buf.extend_from_slice(b"{\"k\":\"head\"");
+        self.field("format");
+        self.number(FORMAT.into());
+        self.field("version");
+        self.text(env!("CARGO_PKG_VERSION"));
+        self.field("seed");
+        self.number(lab.seed);
+        self.field("wall_ms");
+        self.buf.extend_from_slice(itoa::Buffer::new().format(clock.now().wall_offset_ms).as_bytes());
+        self.field("clock");
+        self.text(&clock_name(clock.mode()));
+        self.field("e");
+        self.number(world.events());
+        self.field("t");
+        self.number(clock.now().mono_us);
+        self.field("nodes");
+        self.list(world.nodes(), |recorder, node| recorder.node(&node.config));
+        if let Some(checks) = &lab.checks {
+            self.field("checks");
+            self.list(&checks.words, |recorder, word| recorder.text(word));
+        }
+        self.finish();
+    }
+
+    /// Writes the release that a node emulates, and all its settings.
+    fn node(&mut self, config: &Config) {
+        self.buf.extend_from_slice(b"{\"release\":");
+        self.text(&config.version.to_string());
+        self.field("process_id");
+        self.number(config.process_id.into());
+        self.field("config");
+        self.list(config.matching(b"*"), |recorder, (name, value)| {
+            recorder.list([name, value], |recorder, text| recorder.text(text));
+        });
+        self.buf.push(b'}');
+    }
+
+    fn list<T>(&mut self, items: impl IntoIterator<Item = T>, mut write: impl FnMut(&mut Recorder, T)) {
+        self.buf.push(b'[');
+        for (index, item) in items.into_iter().enumerate() {
+            if index > 0 {
+                self.buf.push(b',');
+            }
+            write(self, item);
+        }
+        self.buf.push(b']');
+    }
+
+    /// Writes text as a JSON string. Unlike [`string`](Self::string) it keeps characters beyond ASCII as they are.
+    fn text(&mut self, text: &str) {
+        self.buf.push(b'"');
+        for c in text.chars() {
+            match c {
+                '"' => self.buf.extend_from_slice(b"\\\""),
+                '\\' => self.buf.extend_from_slice(b"\\\\"),
+                '\n' => self.buf.extend_from_slice(b"\\n"),
+                '\r' => self.buf.extend_from_slice(b"\\r"),
+                '\t' => self.buf.extend_from_slice(b"\\t"),
+                '\u{8}' => self.buf.extend_from_slice(b"\\b"),
+                '\u{c}' => self.buf.extend_from_slice(b"\\f"),
+                '\0'..' ' => self.buf.extend_from_slice(format!("\\u{:04x}", c as u32).as_bytes()),
+                _ => self.buf.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+        }
+        self.buf.push(b'"');
     }
 
     /// The lines so far.
@@ -138,14 +194,7 @@ impl Recorder {
         self.begin(kind, when);
         self.conn(conn);
         self.field("a");
-        self.buf.push(b'[');
-        for (index, word) in argv.iter().enumerate() {
-            if index > 0 {
-                self.buf.push(b',');
-            }
-            self.string(word);
-        }
-        self.buf.push(b']');
+        self.list(argv, |recorder, word| recorder.string(word));
         if let Some(elapsed_us) = elapsed_us {
             self.field("el");
             self.number(elapsed_us);
@@ -251,4 +300,32 @@ fn plain_len(bytes: &[u8]) -> usize {
         .take_while(|chunk| chunk.iter().fold(true, |all, byte| all & is_plain(byte)));
     let sure = chunks.count() * CHUNK;
     sure + bytes[sure..].iter().take_while(|byte| is_plain(byte)).count()
+}
+
+#[cfg(all(test, feature = "replay"))]
+mod tests {
+    use redlatch_core::version::Version;
+    use redlatch_core::world::{ClockMode, WorldOptions};
+    use redlatch_locks::check::Checks;
+
+    use super::*;
+    use crate::trace::Line;
+
+    #[test]
+    fn the_head_is_what_serde_writes() {
+        let mut config = Config::new(Version::V7_2);
+        config.set_at_start("requirepass", "\"\\ \u{1}\u{8}\t\n\u{c}\r\u{1f}\u{7f}é→🔒".as_bytes()).unwrap();
+        config.process_id = 7;
+        let nodes = vec![Config::new(Version::V7_0), config];
+        let options = WorldOptions { seed: u64::MAX, clock: ClockMode::Rate(0.5), wall_start_ms: -3, nodes };
+        let mut lab = Lab::new(options);
+        let words = vec!["RLOCK".to_owned(), "own\n[x]".to_owned()];
+        for checks in [None, Some(Checks { words, ..Checks::default() })] {
+            lab.checks = checks;
+            let written = String::from_utf8(Recorder::new(&lab).buf).unwrap();
+            let line: Line = serde_json::from_str(&written).unwrap();
+            assert!(matches!(&line, Line::Head(head) if head.nodes.len() == 2));
+            assert_eq!(written, serde_json::to_string(&line).unwrap() + "\n");
+        }
+    }
 }

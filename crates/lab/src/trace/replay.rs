@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::line::{Conn, FORMAT, Header, Line, LineError, clock_mode, to_bytes};
+use super::FORMAT;
+use super::line::{Conn, Header, Line, LineError, clock_mode, to_bytes};
 use crate::control::Lab;
 use crate::control::args::{Args, SimError};
 use crate::control::commands::check::parse_checks;

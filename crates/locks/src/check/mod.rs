@@ -1,16 +1,18 @@
-//! Invariants of locks, checked on what clients really do.
+//! Checks the invariants of locks on the requests of real clients.
 //!
-//! While checks are on, each script that is known to be a lock's is judged by the same models that judge schedules of the fuzzer
-//! ([`crate::locks`]): keys before, keys after, reply and messages are compared with what the operation guarantees.
+//! While checks are on, the models that judge schedules of the fuzzer also judge every script that is recognised as a
+//! lock script ([`crate`]): they compare the keys before and after it, its reply and its messages with the guarantees
+//! of the operation.
 //!
 //! | file | concept |
 //! |---|---|
 //! | `reading` | the arguments of a script by their meaning |
-//! | `shadow` | one lock of real clients, translated for its model |
+//! | `shadow` | one lock of real clients, translated for its models |
 //!
-//! A model knows one lock and three owners. Here there are many of both, keys change without scripts, and locks were there before
-//! anybody looked. So each lock has a shadow, which translates; a state that no script has left behind is taken as it is, and what was
-//! granted before no longer counts. What cannot be judged is counted with the reason, and never reported as broken.
+//! A model knows one lock and three owners. A server has many of both, its keys change without scripts, and locks may
+//! exist before checks begin. So each lock has a shadow, which translates. A state that no script has left is accepted
+//! as it is, and earlier grants no longer count. Scripts that cannot be judged are counted with the reason, and never
+//! reported as violations.
 
 mod reading;
 mod shadow;
@@ -33,27 +35,27 @@ use shadow::{Shadow, Turn};
 /// A SHA-1 in lower-case hex.
 type Sha = [u8; 40];
 
-/// What is looked for.
+/// The settings of the checks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checks {
     /// The arguments of `SIM.CHECK ON`.
     pub words: Vec<String>,
-    /// Objects by name (`rlock`, `rw`); empty: all.
+    /// The names of the objects to check (`rlock`, `rw`); empty means all.
     pub objects: Vec<String>,
     pub wanted: Wanted,
     pub rules: Rules,
-    /// The scripts of locks that a file describes, as `redlatch fuzz --scripts` takes them.
+    /// The scripts of locks that a file describes, in the format of `redlatch fuzz --scripts`.
     pub own: Vec<LockScript>,
 }
 
 impl Checks {
-    /// Returns whether there is an object of this name.
+    /// Returns whether there is an object with this name.
     pub fn is_object(name: &str) -> bool {
         Role::all().any(|role| role.name().split('.').next() == Some(name))
     }
 }
 
-/// A violation, and what happened around it.
+/// A violation and its circumstances.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The number of the event in which the script ended.
@@ -63,67 +65,67 @@ pub struct Finding {
     pub object: &'static str,
     pub violation: Violation,
     pub key: Vec<u8>,
-    /// The owner in whose name the script ran; empty if the script does not say.
+    /// The owner on whose behalf the script ran; empty if the script does not name it.
     pub owner: Vec<u8>,
-    /// The owners that the letters in the texts mean.
+    /// The owners that the letters in the texts refer to.
     pub owners: Vec<(char, Vec<u8>)>,
     pub reply: String,
     pub messages: Vec<String>,
-    /// The keys of the lock, a line for each.
+    /// The keys of the lock, one line for each.
     pub before: Vec<String>,
     pub after: Vec<String>,
 }
 
 impl Finding {
-    /// Returns the invariant with the operation that violated it: `A1@read.unlock`.
+    /// Returns the invariant and the operation that violated it: `A1@read.unlock`.
     pub fn promise(&self) -> String {
         format!("{}@{}", self.violation.invariant.id(), self.violation.operation)
     }
 }
 
-/// Counts of what was judged.
+/// Counts of judged and unjudged scripts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Operations on locks.
     pub judged: u64,
-    /// Lock scripts that were not judged, by the reason.
+    /// The lock scripts that were not judged, by reason.
     pub unjudged: BTreeMap<String, u64>,
 }
 
 /// A script that is about to run.
 pub struct Start<'a> {
     pub sha: Sha,
-    /// The role that its text has, and the text.
+    /// The role that its text was recognised as, and the text.
     pub lock: Option<(Role, &'a [u8])>,
     pub keys: &'a [&'a [u8]],
     pub argv: &'a [&'a [u8]],
     pub db: usize,
     /// The number of the connection.
     pub client: u64,
-    /// A rule of the control plane makes it fail.
+    /// Whether a rule of the control plane makes the script fail.
     pub is_sabotaged: bool,
 }
 
-/// A lock script whose arguments are understood, or why they are not.
+/// A lock script's role and arguments, or the reason why its arguments are unknown.
 type Known = Result<(Role, Binding), String>;
 
-/// The number of violations that are kept.
+/// The most violations that are kept.
 pub const MAX_FINDINGS: usize = 1_000;
 
-/// The number of locks that are remembered.
+/// The most locks that are remembered.
 const MAX_LOCKS: usize = 10_000;
 
 /// The checks of one node.
 pub struct Checker {
     checks: Checks,
     scripts: HashMap<Sha, Known, FixedState>,
-    /// The lock scripts that were seen last, for each role.
+    /// For each role, the lock script that was seen last.
     seen: ScriptSet,
-    /// By database and name.
+    /// The locks, by database and name.
     locks: BTreeMap<(usize, Vec<u8>), Shadow>,
-    /// The names of locks by their companion keys.
+    /// The names of locks, by their companion keys.
     companions: BTreeMap<(usize, Vec<u8>), Vec<u8>>,
-    /// The locks that the running script uses, and what it does to them.
+    /// The locks that the running script uses, and its operation on each.
     present: Vec<(Shadow, Turn)>,
     messages: Vec<Message>,
     scratch: Store,
@@ -132,6 +134,7 @@ pub struct Checker {
 }
 
 impl Checker {
+    /// Creates checks that have seen nothing. `limits` decides about the encodings of copied values.
     pub fn new(checks: Checks, limits: Limits) -> Checker {
         let mut checker = Checker {
             scripts: HashMap::default(),
@@ -153,7 +156,7 @@ impl Checker {
         checker
     }
 
-    /// Notes the state of the locks that a script is about to use.
+    /// Records the state of the locks that a script is about to use.
     pub fn begin(&mut self, start: &Start, store: &Store) {
         self.messages.clear();
         self.present.clear();
@@ -204,14 +207,14 @@ impl Checker {
         Ok(())
     }
 
-    /// Notes a message that the running script published.
+    /// Records a message that the running script published.
     pub fn published(&mut self, channel: &[u8], payload: &[u8]) {
         if !self.present.is_empty() {
             self.messages.push(Message { channel: channel.to_vec(), payload: payload.to_vec() });
         }
     }
 
-    /// Judges the script that began last, which has ended with this reply.
+    /// Judges the script that began last, which has ended with `reply`.
     pub fn finish(&mut self, reply: &[u8], event: u64, node: usize, store: &Store) {
         let is_foreign = is_foreign(Reply::parse(reply));
         for (mut lock, turn) in std::mem::take(&mut self.present) {
@@ -236,14 +239,14 @@ impl Checker {
         *self.tally.unjudged.entry(why).or_default() += 1;
     }
 
-    /// Returns what a script is, if it is a lock's.
+    /// Returns what is known of a script, or `None` if it is not a lock script.
     fn know(&mut self, start: &Start) -> Option<Known> {
         if let Some(known) = self.scripts.get(&start.sha) {
             return Some(known.clone());
         }
         let (role, text) = start.lock?;
         let known = match Binding::of(role, text) {
-            // Redisson 2.2. The shadow has no other names for owners that stand inside of a text.
+            // Redisson 2.2. The shadow cannot replace the names of owners inside JSON text.
             Ok(_) if memchr::memmem::find(text, b"cjson.").is_some() => {
                 Err(format!("{}: owners stand in JSON", role.name()))
             }
@@ -251,7 +254,7 @@ impl Checker {
             Err(why) => Err(format!("{}: {why}", role.name())),
         };
         self.scripts.insert(start.sha, known.clone());
-        // What else is done to the lock tells which of the objects that share the text it is.
+        // Several objects share the text. The other scripts that the lock gets will show which object it is.
         for role in role.readings() {
             if let Ok(binding) = Binding::of(role, text) {
                 self.seen.put(LockScript {
@@ -266,7 +269,7 @@ impl Checker {
         Some(known)
     }
 
-    /// Forgets locks that are free and granted to nobody when there are too many.
+    /// Forgets locks that are free and not granted to anybody, if there are too many.
     fn make_room(&mut self, store: &Store) {
         if self.locks.len() < MAX_LOCKS {
             return;
@@ -279,7 +282,7 @@ impl Checker {
     }
 }
 
-/// Returns whether the server caused an error, and not the script: no memory, a replica, a key of another kind.
+/// Returns whether the server, not the script, caused an error: out of memory, a replica, a key of the wrong type.
 fn is_foreign(reply: Reply) -> bool {
     matches!(reply, Reply::Error(text)
         if is_failure(reply) && (!text.starts_with(b"ERR ") || memchr::memmem::find(text, b"killed by user").is_some()))

@@ -1,4 +1,4 @@
-//! The arguments of a lock script by their meaning.
+//! Reads the arguments of a lock script by their meaning.
 
 use crate::binding::*;
 use crate::catalogue::home;
@@ -11,30 +11,30 @@ use redlatch_core::num::parse_i64;
 #[derive(Debug)]
 pub struct Reading {
     pub role: Role,
-    /// The index of this lock among those that the script is called for.
+    /// The index of this lock among those that the script was called for.
     pub index: usize,
-    /// Keys and channels with their meaning.
+    /// The keys and channels with their meaning.
     pub keys: Vec<(Parameter, Vec<u8>)>,
     /// The owner, without the mark of a writer.
     pub owner: Option<Vec<u8>>,
-    /// The owner acts as a writer.
+    /// Whether the owner acts as a writer.
     pub is_writer: bool,
-    /// The arguments that only the object's model understands; ids of permits one by one.
+    /// The arguments that only the object's model understands. Ids of permits are listed one by one.
     pub own: Vec<(Parameter, Vec<u8>)>,
     /// The key that remembers this request.
     pub latch: Option<Vec<u8>>,
     pub latch_ttl_ms: Option<i64>,
-    /// The numbers. Owner and operation are not known here.
+    /// The numeric arguments. Owner and operation are not known yet.
     pub call: Call,
 }
 
-/// The mark of a writer: the end of its name.
+/// The suffix of a writer's id.
 pub const WRITER: &[u8] = b":write";
 
 type Part<'a> = (Vec<&'a [u8]>, Vec<&'a [u8]>);
 
-/// Splits the arguments by the locks that a script is called for: renewals may be for several at once. Returns `None` if nothing tells
-/// which argument belongs to which lock.
+/// Splits the arguments by the locks that a script is called for: a renewal may cover several at once. Returns `None`
+/// if nothing shows which argument belongs to which lock.
 pub fn parts<'a>(
     role: Role,
     binding: &Binding,
@@ -47,7 +47,7 @@ pub fn parts<'a>(
     if !renews || count < 2 && !has_owners {
         return Some(vec![(keys.to_vec(), argv.to_vec())]);
     }
-    // The lease is for all; then come the words of one lock after the other.
+    // The lease applies to all locks; then follow the arguments of one lock after the other.
     let (lease, rest) = argv.split_first()?;
     let width = binding.args.len() - 1;
     if rest.len() != count * width || keys.len() != count * binding.keys.len() {
@@ -65,7 +65,7 @@ pub fn parts<'a>(
 }
 
 impl Reading {
-    /// Reads the arguments for one lock. Returns `None` if they are not what the script takes.
+    /// Reads the arguments for one lock. Returns `None` if they do not match the script's parameters.
     pub fn of(
         (role, binding): (Role, &Binding),
         index: usize,
@@ -86,7 +86,7 @@ impl Reading {
         if keys.len() < binding.keys.len() {
             return None;
         }
-        // Deadlines are told by the client's clock, which has to be known first.
+        // Deadlines are stated by the client's clock, which therefore has to be read first.
         if let Some(at) = binding.args.iter().position(|parameter| *parameter == CLOCK_MS) {
             reading.call.skew_ms = parse_i64(argv.get(at)?)? - now_ms;
         }
@@ -108,7 +108,7 @@ impl Reading {
         Some(reading)
     }
 
-    /// Reads an argument that objects have in common.
+    /// Reads an argument with a shared parameter.
     fn argument(&mut self, parameter: Parameter, word: &[u8]) -> Option<()> {
         let call = &mut self.call;
         match parameter {
@@ -119,18 +119,19 @@ impl Reading {
             LEASE_MS => call.lease_ms = parse_i64(word)?,
             COUNT => call.count = parse_i64(word)?,
             LATCH_TTL => self.latch_ttl_ms = Some(parse_i64(word)?),
-            // Words that say nothing about this call.
+            // Arguments without meaning for this call.
             CLOCK_MS | MESSAGE | PUBLISH | OWNER_COUNT | REFUSAL => {}
             _ => return None,
         }
         Some(())
     }
 
+    /// Returns the key of the lock.
     pub fn lock(&self) -> Option<&[u8]> {
         self.keys.iter().find(|(parameter, _)| *parameter == LOCK).map(|(_, key)| &key[..])
     }
 
-    /// Iterates over the keys beside the lock that hold its data.
+    /// Iterates over the keys, besides the lock's own, that hold its data.
     pub fn companions(&self) -> impl Iterator<Item = &[u8]> {
         self.keys
             .iter()

@@ -1,7 +1,8 @@
-//! One lock of real clients, translated for its model.
+//! One lock of real clients, translated for its models.
 //!
-//! The keys of the lock are copied under the names that the model knows, with its owners in the place of the real ones. Where it cannot be
-//! told yet which object a lock is (an RLock and a spin lock are taken by the same script), all that it can be are followed.
+//! The shadow copies the lock's keys under the names that the models use, and replaces the real owners by the models'
+//! owners. While it is not clear which object a lock is (RLock and spin lock use the same script to acquire), the
+//! shadow follows all possible objects.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -21,78 +22,79 @@ use redlatch_core::script::sha1_hex;
 use redlatch_core::store::list::End;
 use redlatch_core::store::{Db, Hash, Limits, List, Now, SortedSet, Store, Value, rdb};
 
-/// The number of requests that are remembered because they can come again.
+/// The most requests that are remembered because they may be repeated.
 const MAX_REQUESTS: usize = 256;
 
-/// The number of connections whose last owner is remembered.
+/// The most connections whose last owner is remembered.
 const MAX_CONNECTIONS: usize = 256;
 
-/// The number of permits whose ids are remembered.
+/// The most permits whose ids are remembered.
 const MAX_PERMITS: usize = 10_000;
 
-/// An object that the lock can be.
+/// An object that the lock may be.
 struct Candidate {
     object: &'static Object,
     model: Box<dyn Model>,
 }
 
-/// A place for an owner in the models.
+/// One of the models' owners, and the real owner that it represents.
 #[derive(Clone, Debug, Default)]
 struct Seat {
     owner: Vec<u8>,
     used: u64,
-    /// No key names the owner.
+    /// Whether no key names the owner.
     is_visitor: bool,
 }
 
-/// A request that may come again.
+/// A request that may be repeated.
 struct Request {
     latch: Vec<u8>,
     reply: Vec<u8>,
     until_ms: i64,
 }
 
-/// A key as the last script left it: its DUMP and its end.
+/// A key in the state that the last script left: its DUMP and its expiry.
 type Left = Option<(Vec<u8>, Option<i64>)>;
 
+/// One lock of real clients.
 pub struct Shadow {
     db: usize,
     name: Vec<u8>,
     candidates: Vec<Candidate>,
-    /// The script of read acquires when the models were made: it decides which keys holds have.
+    /// The script of read acquires when the models were created. It decides about the keys of holds.
     read_acquire: Option<[u8; 40]>,
-    /// Keys and channels by their meaning.
+    /// The keys and channels with their meaning.
     keys: Vec<(Parameter, Vec<u8>)>,
-    /// What comes before and after an owner in the keys of holds.
+    /// The text before and after an owner in the keys of holds.
     holds: Option<(Vec<u8>, Vec<u8>)>,
-    /// Scripts name owners.
+    /// Whether scripts name owners.
     has_owners: bool,
     seats: [Seat; OWNERS],
     permits: BTreeMap<Vec<u8>, u64>,
     next_permit: u64,
     left: BTreeMap<Vec<u8>, Left>,
     requests: VecDeque<Request>,
-    /// The last owner that each connection named, the latest last.
+    /// The last owner that each connection named, most recent last.
     named_by: VecDeque<(u64, Vec<u8>)>,
     turns: u64,
 }
 
-/// What a script is about to do to a lock.
+/// The operation of a script on a lock.
 pub struct Turn {
     call: Call,
     owner: Vec<u8>,
-    /// The candidates that are asked, with the operation that the script is to them.
+    /// The candidates that can judge the script, each with the operation that the script is for it.
     asked: Vec<(usize, usize)>,
     before: Vec<String>,
     latch: Option<(Vec<u8>, i64)>,
-    /// The reply to the same request when it came first.
+    /// The reply to the first of several equal requests.
     first_reply: Option<Vec<u8>>,
-    /// The script does the same for several locks and answers with a list; the index of this lock.
+    /// The index of this lock, if the script treats several locks and replies with a list.
     index: usize,
     is_part: bool,
 }
 
-/// A database as it is now.
+/// The present state of a database.
 #[derive(Clone, Copy)]
 struct Live<'a> {
     db: &'a Db,
@@ -104,7 +106,7 @@ impl<'a> Live<'a> {
         Live { db: &store.dbs[db], now: store.now }
     }
 
-    /// Returns the value of a key, and when it ends.
+    /// Returns the value of a key, and its expiry.
     fn value(self, key: &[u8]) -> Option<(&'a Value, Option<i64>)> {
         let entry = self.db.entry(self.db.find(key)?).filter(|entry| !entry.is_expired(self.now))?;
         Some((&entry.value, entry.expires_at_ms()))
@@ -116,6 +118,7 @@ impl<'a> Live<'a> {
 }
 
 impl Shadow {
+    /// Creates the shadow of a lock that no script has used yet.
     pub fn new(db: usize, name: Vec<u8>) -> Shadow {
         Shadow {
             db,
@@ -135,20 +138,23 @@ impl Shadow {
         }
     }
 
+    /// Returns the number of the lock's database.
     pub fn db(&self) -> usize {
         self.db
     }
 
+    /// Returns the key of the lock.
     pub fn name(&self) -> &[u8] {
         &self.name
     }
 
+    /// Returns whether any key of the lock exists.
     pub fn has_keys(&self, store: &Store) -> bool {
         let live = Live::of(store, self.db);
         self.data_keys().iter().any(|key| live.exists(key))
     }
 
-    /// Prepares for a script that is about to run. The error says why it cannot be judged.
+    /// Prepares for a script that is about to run. Fails with the reason if the script cannot be judged.
     pub fn begin(
         &mut self,
         start: &Start,
@@ -213,7 +219,7 @@ impl Shadow {
         })
     }
 
-    /// Returns what the models say about the script, which has ended.
+    /// Returns the models' verdict on the script, which has ended.
     pub fn finish(
         &mut self,
         turn: Turn,
@@ -234,7 +240,7 @@ impl Shadow {
             let copy = View::new(scratch, store.now);
             let told = self.translate_messages(index, messages);
             let Candidate { object, model } = &mut self.candidates[index];
-            // Who else it could be is kept up to date, and has no say.
+            // The other candidates are kept up to date, but do not report.
             let speaks = rank == 0
                 && (checks.objects.is_empty() || checks.objects.iter().any(|name| name == object.name));
             let mut verdict = Verdict::new(checks.rules, if speaks { &checks.wanted } else { &nothing });
@@ -313,7 +319,7 @@ impl Shadow {
         self.named_by.push_back((client, owner.to_vec()));
     }
 
-    /// Keeps the objects that have this operation, or starts over with all that have it.
+    /// Keeps the candidates that have this operation, or starts again with all objects that have it.
     fn choose(
         &mut self,
         role: Role,
@@ -327,7 +333,7 @@ impl Shadow {
             self.candidates.retain(fits);
             return Ok(());
         }
-        // A node sees but a part of a lock that several make up.
+        // A node sees only a part of a lock that consists of several nodes.
         let all = OBJECTS.iter().map(|object| Candidate { object, model: (object.model)(scripts) });
         let all = all.filter(|candidate| candidate.model.nodes() == 1);
         let new: Vec<Candidate> = all.filter(fits).collect();
@@ -342,7 +348,7 @@ impl Shadow {
         Ok(())
     }
 
-    /// Returns the candidates whose form the lock has, each with the operation that the script means to it.
+    /// Returns the candidates whose form matches the lock, each with its operation for this script.
     fn fitting(&self, role: Role, is_writer: bool, live: Live) -> Vec<(usize, usize)> {
         let fits = |candidate: &Candidate| match live.value(&self.name) {
             _ if matches!(candidate.model.form(), Form::Permits | Form::Any) => true,
@@ -350,7 +356,7 @@ impl Shadow {
                 let has_mode = hash.contains(MODE, live.now.wall_ms());
                 has_mode == (candidate.model.form() == Form::OwnersWithMode)
             }
-            // The first releases kept locks in strings.
+            // The first releases stored locks as strings.
             Some(_) => false,
             None => true,
         };
@@ -397,7 +403,7 @@ impl Shadow {
         for seat in &mut self.seats {
             seat.is_visitor = !wanted.contains(&seat.owner);
         }
-        // Whose a string is cannot be seen: nobody goes while there is one.
+        // The owner of a string is unknown: while there is a string, everybody keeps the seat.
         let is_hidden = self.has_owners && matches!(live.value(&self.name), Some((Value::String(_), _)));
         if !caller.is_empty() && !wanted.iter().any(|owner| owner == caller) {
             wanted.push(caller.to_vec());
@@ -422,7 +428,7 @@ impl Shadow {
         true
     }
 
-    /// Numbers the permits that a request names. Returns whether they follow one another, as models know them.
+    /// Numbers the permits that a request names. Returns whether their numbers are consecutive, as models require.
     fn are_consecutive(&mut self, own: &[(Parameter, Vec<u8>)]) -> bool {
         if self.permits.len() > MAX_PERMITS {
             self.permits.clear();
@@ -433,10 +439,10 @@ impl Shadow {
         numbers.windows(2).all(|pair| pair[1] == pair[0] + 1)
     }
 
-    /// Gives a model the arguments that only it understands.
+    /// Passes a model the arguments that only it understands.
     fn read_own(&mut self, candidate: usize, own: &[(Parameter, Vec<u8>)], call: &mut Call) -> Option<()> {
         for (index, (parameter, word)) in own.iter().enumerate() {
-            // Of several permits a model is told the first.
+            // Of several permits, the model gets only the first.
             if parameter.takes_rest() && index > 0 && own[index - 1].0 == *parameter {
                 continue;
             }
@@ -481,7 +487,7 @@ impl Shadow {
             .collect()
     }
 
-    /// Makes the models forget what they know if the keys are not as the last script left them.
+    /// Resets the models if the keys are not in the state that the last script left.
     fn adopt(&mut self, live: Live) {
         let now_ms = live.now.wall_ms();
         let is_as_left = self.left.iter().all(|(key, left)| {
@@ -517,7 +523,7 @@ impl Shadow {
 
     // ---- translation ---------------------------------------------------------------------------------------------
 
-    /// Copies the keys of the lock into a store as the model knows them.
+    /// Copies the keys of the lock into a store, under the names and owners of the model.
     fn fill(&mut self, index: usize, live: Live, scratch: &mut Store) {
         scratch.clear(0);
         scratch.now = live.now;
@@ -580,7 +586,7 @@ impl Shadow {
         }
     }
 
-    /// Replaces the owner at the beginning of a text by the model's.
+    /// Replaces a real owner at the beginning of a text by the model's owner.
     fn model_owner(&self, text: &[u8]) -> Vec<u8> {
         let name = text.strip_suffix(WRITER).unwrap_or(text);
         match self.seat_of(name) {
@@ -608,7 +614,7 @@ impl Shadow {
     }
 }
 
-/// Returns the operation that the script with a role means to a model.
+/// Returns a model's operation for the script with this role.
 fn operation(model: &dyn Model, role: Role, is_writer: bool) -> Option<usize> {
     let roles: Vec<Role> = role.readings().collect();
     let sends = |operation: &Operation| match operation.sends {
@@ -621,14 +627,14 @@ fn operation(model: &dyn Model, role: Role, is_writer: bool) -> Option<usize> {
     of_kind.next().or_else(|| operations().next()).map(|(index, _)| index)
 }
 
-/// Returns the model's name for a key, if it knows the key.
+/// Returns the model's name for a key, if the model uses the key.
 fn named(model: &dyn Model, parameter: Parameter) -> Option<Vec<u8>> {
     let mut args = Args::default();
     model.write(parameter, &Call::default(), &mut args);
     args.iter().next().map(<[u8]>::to_vec)
 }
 
-/// Shows all keys of a store, a line for each.
+/// Returns all keys of a store in readable form, one line for each.
 fn lines(store: &Store) -> Vec<String> {
     let ttl = |end_ms: Option<i64>| match end_ms {
         Some(end_ms) => format!("{} ms", end_ms - store.now.wall_ms()),
@@ -644,7 +650,7 @@ fn lines(store: &Store) -> Vec<String> {
     lines
 }
 
-/// Returns a key's DUMP and its end.
+/// Returns a key's DUMP and expiry.
 fn state(live: Live, key: &[u8]) -> Left {
     let (value, end_ms) = live.value(key)?;
     Some((rdb::dump(value, redlatch_core::version::Version::V7_4, false), end_ms))

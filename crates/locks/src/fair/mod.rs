@@ -1,16 +1,16 @@
-//! RFairLock: who waits first is served first.
+//! RFairLock: waiters get the lock in the order in which they began to wait.
 //!
 //! | | |
 //! |---|---|
-//! | state | a hash as for RLock; a list of waiters; a sorted set, waiter → when it is taken for dead, by the clients' clocks |
-//! | every operation | first drops waiters from the head of the list whose deadline has passed |
-//! | acquire | free and nobody before: granted, and the waiters behind come that much earlier. Else it queues, and is told when to ask again |
-//! | try acquire | the same without queueing |
-//! | unlock | as for RLock, and the head of the queue is told on a channel of its own. Of a free lock: 1, by Redisson's design |
-//! | give up | the waiter leaves, and those behind come that much earlier |
+//! | state | a hash as for RLock; a list of waiters; a sorted set, waiter → deadline after which it counts as dead, by the clients' clocks |
+//! | every operation | first removes waiters with passed deadlines from the head of the list |
+//! | acquire | if the lock is free and nobody waits before the caller: grants it, and moves the deadlines of the waiters behind forward. Else queues the caller, and returns when to ask again |
+//! | try acquire | like acquire, but does not queue |
+//! | unlock | like RLock's, and notifies the head of the queue on its own channel. Returns 1 for a free lock, by Redisson's design |
+//! | give up | removes the waiter, and moves the deadlines of those behind forward |
 //!
-//! One that is not re-entrant refuses its owner with an error. Until 2.6 a waiter had no deadline in a sorted set but a key of its own that
-//! lived for as long.
+//! The variant that is not re-entrant refuses its owner with an error. Until 2.6, each waiter had a key with a time to
+//! live instead of a deadline in a sorted set.
 
 pub mod model;
 pub mod names;

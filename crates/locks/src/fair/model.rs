@@ -35,10 +35,10 @@ const fn operations(acquire: Role, try_acquire: Role) -> [Operation; 6] {
     ]
 }
 
-/// The times after which waiters count as dead.
+/// How long a waiter may be silent before it counts as dead.
 const WAITS_MS: [i64; 2] = [5_000, 300_000];
 
-/// One lease for all, so that deadlines can be bounded.
+/// All acquires ask for the same lease, so that deadlines have a bound.
 const LEASE_MS: i64 = WATCHDOG_MS;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -46,11 +46,11 @@ struct State {
     exists: bool,
     holds: [i64; OWNERS],
     ttl_ms: i64,
-    /// Owners, by their number; `OWNERS` for anybody else.
+    /// The waiting owners by number; `OWNERS` means anybody else.
     queue: SmallVec<[usize; 8]>,
     deadlines_ms: [Option<i64>; OWNERS],
     members: usize,
-    /// Waiters have keys instead of deadlines: a waiter without a key is dead.
+    /// Whether waiters have keys instead of deadlines. A waiter without its key is dead.
     by_key: bool,
 }
 
@@ -66,27 +66,29 @@ impl State {
     }
 }
 
+/// A fair lock.
 pub struct Fair {
     names: Names,
     queue_names: QueueNames,
     is_reentrant: bool,
     by_key: bool,
     before: State,
-    /// When the lease that an owner was granted ends.
+    /// The end of each owner's lease.
     until_ms: [i64; OWNERS],
-    /// How long an owner waits; 0: it does not wait.
+    /// How long each owner waits; 0 if it does not wait.
     waits_ms: [i64; OWNERS],
-    /// How long an owner's last request said that it waits.
+    /// The waiting time in each owner's last request.
     asked_wait_ms: [i64; OWNERS],
-    /// A key was lost or a clock is wrong.
+    /// Whether a key was lost or a clock is wrong.
     disturbed: bool,
-    /// The longest lease that was asked for.
+    /// The longest lease that was requested.
     lease_ms: i64,
-    /// How far clients' clocks were apart from the server's.
+    /// The largest difference between a client's clock and the server's.
     skew_ms: i64,
 }
 
 impl Fair {
+    /// Creates a model for the scripts of a release.
     pub fn new(scripts: &ScriptSet, is_reentrant: bool) -> Fair {
         let acquire = scripts.script(roles::ACQUIRE);
         Fair {
@@ -124,16 +126,17 @@ impl Fair {
             let now_ms = view.now().wall_ms();
             state.deadlines_ms = std::array::from_fn(|owner| {
                 let key = self.queue_names.waiters[owner].as_bytes();
-                // A key lives to the end of its last millisecond.
+                // A key lives until the end of its last millisecond.
                 view.exists(key).then(|| now_ms + view.ttl_ms(key) + 1)
             });
         }
         state
     }
 
-    /// Returns the first waiter whose deadline is later than the lease and the waits before it allow, with the deadline and the bound.
+    /// Returns the first waiter whose deadline is later than the lease and the waits before it permit, with its
+    /// deadline and that bound.
     fn late(&self, state: &State, now_ms: i64) -> Option<(usize, i64, i64)> {
-        // A deadline was set by one clock and is read by another, and a key lives to the end of its last millisecond.
+        // One clock sets a deadline and another one reads it, and a key lives until the end of its last millisecond.
         let mut bound = self.lease_ms + 2 * self.skew_ms + i64::from(self.by_key);
         for &owner in &state.queue {
             let deadline = *state.deadlines_ms.get(owner)?;
@@ -244,7 +247,7 @@ impl Fair {
         }
     }
 
-    /// Expects that the head of the queue is told.
+    /// Expects a notification for the head of the queue.
     fn check_told(&self, change: &mut Change<&State>) {
         let Change { call, out, before, .. } = *change;
         let living = before.living(call.clock_ms());
@@ -318,7 +321,7 @@ impl Model for Fair {
             _ => true,
         };
         if is_sent {
-            // A thread that waits asks with the same patience until it is served or gives up.
+            // A waiting thread repeats its request with the same waiting time until it is granted or gives up.
             self.asked_wait_ms[call.owner] = match call.operation {
                 UNLOCK | FORCE_UNLOCK => 0,
                 _ if waits_ms > 0 => waits_ms,

@@ -8,12 +8,12 @@ use crate::text::{contains, digit_after};
 
 /// The list of waiters.
 pub const QUEUE: Parameter = Parameter::data_key("queue");
-/// The deadlines of waiters.
+/// The sorted set of the waiters' deadlines.
 pub const TIMEOUTS: Parameter = Parameter::data_key("timeouts");
-/// The sign of life of one waiter, in releases before waiters had deadlines.
+/// A key that shows that one waiter is alive, in releases from before deadlines.
 pub const WAITER: Parameter = Parameter::data_key("waiter");
 pub const WAIT_MS: Parameter = Parameter::argument("wait_ms");
-/// The client's clock and the wait together.
+/// The sum of the client's clock and the wait.
 pub const WAIT_DEADLINE: Parameter = Parameter::argument("wait_deadline");
 
 pub const ARGUMENTS: Arguments = Arguments {
@@ -47,21 +47,22 @@ pub const ARGUMENTS: Arguments = Arguments {
 
 fn adjust(role: Role, script: &[u8], draft: &mut Draft) {
     if matches!(role, ACQUIRE | NONREENTRANT_ACQUIRE) {
-        // Older clients add their clock themselves.
+        // Older clients add their clock to the wait themselves.
         let wait = if contains(script, b"=ttl+tonumber(ARGV[3])+") { WAIT_MS } else { WAIT_DEADLINE };
         draft.set_arg(digit_after(script, "localtimeout=ttl+tonumber(ARGV["), wait);
     }
 }
 
-/// The names that only a fair lock has.
+/// The names that only fair locks have.
 pub struct QueueNames {
     pub queue: String,
     pub timeouts: String,
-    /// A waiter's sign of life.
+    /// The keys that show that waiters are alive.
     pub waiters: [String; OWNERS],
 }
 
 impl QueueNames {
+    /// Returns the names that belong to the lock `lock`.
     pub fn new(lock: &str) -> QueueNames {
         QueueNames {
             queue: format!("redisson_lock_queue:{{{lock}}}"),

@@ -1,4 +1,4 @@
-//! What the scripts of fair locks do, and how they look.
+//! The roles of fair locks' scripts, and the shapes by which they are recognised.
 
 use crate::role::{Role, Shape};
 

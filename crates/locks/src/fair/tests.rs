@@ -1,4 +1,4 @@
-//! The model of fair locks notices what it has to, and nothing else.
+//! Tests that the model of fair locks reports violations, and only violations.
 
 use super::model::Fair;
 use crate::invariant::Invariant;
@@ -9,7 +9,7 @@ use crate::testing::{Keys, NO_MESSAGES};
 const A: &str = OWNER_IDS[0];
 const B: &str = OWNER_IDS[1];
 
-/// B has waited since A took the lock, which is free now.
+/// Sets up the keys as when A has released the lock and B is still waiting.
 fn waiting(keys: &mut Keys) {
     let deadline_ms = keys.now_ms() + 5_000;
     keys.set_list("redisson_lock_queue:{my:lock}", &[B]);

@@ -26,7 +26,7 @@ const OPERATIONS: &[Operation] = &[
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Member {
     owner: Option<usize>,
-    /// For each owner: when its lease ends, and how many holds it has.
+    /// For each owner: the end of its lease, and the number of its holds.
     until_ms: [Option<i64>; OWNERS],
     holds: [i64; OWNERS],
 }
@@ -50,21 +50,22 @@ impl State {
     }
 }
 
-/// The fields of one member.
+/// The fields of one member in the hash.
 struct Fields {
     until: [String; OWNERS],
     holds: [String; OWNERS],
 }
 
+/// A group lock.
 pub struct FasterMultiLock {
     names: Names,
     fields: [Fields; MEMBERS.len()],
     before: State,
-    /// When the lease that an owner was granted for a member ends.
+    /// The end of each owner's lease on each member.
     until_ms: [[i64; OWNERS]; MEMBERS.len()],
-    /// The members that an owner's watchdog renews.
+    /// The members that each owner's watchdog renews, as a bit set.
     renews: [u8; OWNERS],
-    /// The members that each owner asked for last.
+    /// The members in each owner's last request, as a bit set.
     asked: [u8; OWNERS],
     disturbed: bool,
 }
@@ -323,7 +324,7 @@ impl Model for FasterMultiLock {
                 });
             }
         }
-        // Leases run by the clients' clocks, the key by the server's.
+        // Leases end by the clients' clocks, the key by the server's clock.
         let kept = |state: &State| {
             let running =
                 state.members.iter().filter_map(|member| member.until_ms[member.holder(clock_ms)?]);

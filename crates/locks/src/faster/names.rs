@@ -25,10 +25,10 @@ pub const ARGUMENTS: Arguments = Arguments {
     ..Arguments::COMMON
 };
 
-/// The members that a group has.
+/// The members of the group in the model.
 pub const MEMBERS: [&str; 3] = ["m1", "m2", "m3"];
 
-/// Iterates over the members in a set of bits.
+/// Iterates over the members in a bit set.
 pub fn members(mask: u8) -> impl Iterator<Item = usize> {
     (0..MEMBERS.len()).filter(move |member| mask & 1 << member != 0)
 }

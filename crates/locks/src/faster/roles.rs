@@ -1,4 +1,4 @@
-//! What the scripts of a group lock do, and how they look.
+//! The roles of a group lock's scripts, and the shapes by which they are recognised.
 
 use crate::role::{Role, Shape};
 

@@ -1,4 +1,4 @@
-//! The model of group locks notices what it has to, and nothing else.
+//! Tests that the model of group locks reports violations, and only violations.
 
 use super::model::FasterMultiLock;
 use super::names::{ALL_MEMBERS, members};
@@ -6,7 +6,7 @@ use crate::invariant::Invariant;
 use crate::model::{Args, Call, Model, OWNER_IDS, Reply};
 use crate::testing::{Keys, NO_MESSAGES};
 
-/// The fields of member `m1` when an owner holds it once.
+/// Writes the fields of member `m1` when `owner` holds it once.
 fn held(keys: &mut Keys, owner: &str, lease_ms: i64) {
     let until = (keys.now_ms() + lease_ms).to_string();
     let (until_field, holds) = (format!("m1:{owner}:expire_time"), format!("m1:{owner}:lock_count"));

@@ -1,4 +1,4 @@
-//! The servers that schedules run on: nodes in this process, with a clock that only the schedule moves.
+//! The servers that schedules run on: nodes in this process, whose clock only the schedule moves.
 
 use super::branches::{self, Branch};
 use crate::model::{Args, Message, Reply};
@@ -12,27 +12,28 @@ use redlatch_core::wire::client::elements;
 use redlatch_core::world::{ClockMode, ConnId, World, WorldOptions};
 use smallvec::SmallVec;
 
-/// A script loop is given up after so many slices of 100,000 instructions.
+/// The most slices, of 100,000 instructions each, that a script may run.
 const SLICES: usize = 100;
 
+/// Several servers, and the connections through which a schedule uses them.
 pub struct Bench {
     world: Servers,
     nodes: Vec<Lines>,
-    /// The node that was spoken to last.
+    /// The node that receives the next request.
     node: usize,
-    /// Scripts that did not run in one go.
+    /// The number of scripts that needed more than one slice.
     interrupted: u64,
     reply: Vec<u8>,
-    /// Bytes that the listener got.
+    /// The bytes that the listener received.
     pushed: Vec<u8>,
     messages: Vec<Message>,
-    /// What was sent and answered, if somebody wants to know.
+    /// The requests and replies, if they are recorded.
     record: Option<Vec<Exchange>>,
-    /// In the place of scripts run their copies with marks.
+    /// Whether to run the marked copies of scripts.
     watches_branches: bool,
 }
 
-/// The servers, as models see them.
+/// The servers, in the form in which models read them.
 struct Servers(World);
 
 impl Stores for Servers {
@@ -50,11 +51,11 @@ impl Stores for Servers {
 #[derive(Clone, Copy)]
 struct Lines {
     client: ConnId,
-    /// Hears everything that is published.
+    /// A subscriber to all channels.
     listener: ConnId,
 }
 
-/// A command and its reply. A script goes with its text.
+/// A command and its reply. A script's text is included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exchange {
     pub node: usize,
@@ -63,17 +64,17 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    /// The command.
+    /// Returns the arguments of the command.
     pub fn words(&self) -> Vec<&[u8]> {
         self.argv.iter().map(Vec::as_slice).collect()
     }
 }
 
-/// A script for the server.
+/// A script that the server can run.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     plain: Text,
-    /// The copy that tells which branches were taken.
+    /// The copy that shows which branches were taken.
     marked: Text,
     pub branches: Vec<Branch>,
     keys: String,
@@ -92,6 +93,7 @@ impl Text {
 }
 
 impl Loaded {
+    /// Prepares a script.
     pub fn new(script: &LockScript) -> Loaded {
         let marked = branches::mark(&script.text);
         Loaded {
@@ -104,6 +106,7 @@ impl Loaded {
 }
 
 impl Bench {
+    /// Starts `nodes` empty servers that emulate `version`.
     pub fn new(version: Version, nodes: usize) -> Bench {
         let mut world = Servers(World::new(WorldOptions {
             seed: 0,
@@ -133,21 +136,22 @@ impl Bench {
         }
     }
 
+    /// Returns the Unix time in ms by the common clock.
     pub fn now_ms(&self) -> i64 {
         self.world.0.clock().now().wall_ms()
     }
 
-    /// The node that was spoken to last.
+    /// Returns the keyspace of the node that receives the next request.
     pub fn view(&self) -> View<'_> {
         View::of_node(&self.world, self.node, self.world.0.clock().now())
     }
 
-    /// Sends the next requests to this node.
+    /// Sends the following requests to this node.
     pub fn speak_to(&mut self, node: usize) {
         self.node = node;
     }
 
-    /// Empties all nodes and sets their clocks right.
+    /// Empties all nodes and corrects their clocks.
     pub fn reset(&mut self) {
         for node in 0..self.nodes.len() {
             self.node = node;
@@ -157,7 +161,7 @@ impl Bench {
         self.node = 0;
     }
 
-    /// Moves the wall clock of the node. It is noted as the SIM command that does the same to a server.
+    /// Moves the wall clock of the node by `ms`. Recorded as the SIM command that does the same on a server.
     pub fn jump(&mut self, ms: i64) {
         if ms == 0 {
             return;
@@ -165,35 +169,36 @@ impl Bench {
         self.keep_silent();
         self.world.0.begin(self.node);
         let wall_ms = self.world.0.jump(self.node, ms);
-        // What the control plane of a server answers.
+        // The reply that a server's control plane gives.
         self.reply = format!("*2\r\n:{}\r\n:{wall_ms}\r\n", self.world.0.events()).into_bytes();
         let (ms, node) = (ms.to_string(), self.node.to_string());
         self.note(&[b"SIM.CLOCK", b"JUMP", ms.as_bytes(), b"NODE", node.as_bytes()]);
     }
 
-    /// Returns how many scripts did not run in one go, but were interrupted for being long.
+    /// Returns the number of scripts that were interrupted because they needed more than one slice.
     pub fn interrupted(&self) -> u64 {
         self.interrupted
     }
 
-    /// Forgets the last reply and messages: nothing was sent.
+    /// Forgets the last reply and messages, as when nothing was sent.
     pub fn keep_silent(&mut self) {
         self.reply.clear();
         self.messages.clear();
     }
 
+    /// Moves the clock of all nodes forward by `ms`.
     pub fn advance(&mut self, ms: u64) {
         self.world.0.advance(ms);
     }
 
-    /// Sends a command. The reply stays until the next one.
+    /// Sends a command. Its reply remains available until the next one.
     pub fn command(&mut self, argv: &[&[u8]]) -> Reply<'_> {
         self.request(argv);
         self.note(argv);
         Reply::parse(&self.reply)
     }
 
-    /// Notes what was sent, with the reply, if somebody wants to know.
+    /// Records a request with its reply, if recording is on.
     fn note(&mut self, argv: &[&[u8]]) {
         if let Some(record) = &mut self.record {
             let argv = argv.iter().map(|arg| arg.to_vec()).collect();
@@ -201,7 +206,7 @@ impl Bench {
         }
     }
 
-    /// Turns on or off that the branches which scripts take are noted.
+    /// Turns recording of the branches that scripts take on or off.
     pub fn watch_branches(&mut self, on: bool) {
         if self.watches_branches != on {
             self.watches_branches = on;
@@ -209,14 +214,14 @@ impl Bench {
         }
     }
 
-    /// Iterates over the branches that a script took when it ran last, if they were noted.
+    /// Iterates over the branches that a script took in its last run, if they were recorded.
     pub fn branches_taken<'a>(&self, script: &'a Loaded) -> impl Iterator<Item = usize> + use<'a, '_> {
         let node = &self.world.0.nodes()[self.node];
         let branches = script.branches.iter().filter(|_| self.watches_branches).enumerate();
         branches.filter(|(_, branch)| node.has_reached(branch.line)).map(|(index, _)| index)
     }
 
-    /// Runs a script; loads it if the server does not have it, as clients do.
+    /// Runs a script. Loads it first if the server does not have it, as clients do.
     pub fn run(&mut self, script: &Loaded, args: &Args) {
         let Text { sha, text } = if self.watches_branches { &script.marked } else { &script.plain };
         let mut argv: SmallVec<[&[u8]; 16]> = SmallVec::new();
@@ -234,12 +239,12 @@ impl Bench {
         }
     }
 
-    /// Starts to note what is sent and answered.
+    /// Starts recording requests and replies.
     pub fn record(&mut self) {
         self.record = Some(Vec::new());
     }
 
-    /// Returns what was noted since the last call.
+    /// Returns what was recorded since the last call.
     pub fn recorded(&mut self) -> Vec<Exchange> {
         self.record.as_mut().map(std::mem::take).unwrap_or_default()
     }
@@ -258,7 +263,7 @@ impl Bench {
         parse_messages(&self.pushed, &mut self.messages);
     }
 
-    /// Lets a script that did not end in one go run on, and kills it if it does not end.
+    /// Continues a script that did not end in its first slice, and kills it if it does not end.
     fn go_on(&mut self) {
         self.interrupted += 1;
         let mut slices = 0;
@@ -273,15 +278,17 @@ impl Bench {
         }
     }
 
+    /// Returns the last reply.
     pub fn reply(&self) -> Reply<'_> {
         Reply::parse(&self.reply)
     }
 
+    /// Returns the bytes of the last reply.
     pub fn reply_bytes(&self) -> &[u8] {
         &self.reply
     }
 
-    /// What the last request published.
+    /// Returns the messages that the last request published.
     pub fn messages(&self) -> &[Message] {
         &self.messages
     }

@@ -1,21 +1,21 @@
-//! The branches of a script, and a copy of it in which each stands on a line of its own.
+//! Finds the branches of a script, and makes a copy of the script in which each branch is on its own line.
 //!
-//! Lua can tell which lines a run comes to, and lock scripts stand on one line. In the copy every branch begins with a line that does
-//! nothing, `MARK`; which of these lines were run is which branches were taken.
+//! Lua can report which lines a run reaches, but lock scripts consist of a single line. In the copy every branch begins
+//! with a line that does nothing, `MARK`; the lines of this kind that were reached show which branches were taken.
 //!
 //! | | |
 //! |---|---|
-//! | `if … then` | what stands under `then`, `elseif` and `else` |
-//! | `past if … then` | the condition was false, and there is no `else`: the copy has one |
+//! | `if … then` | the code under `then`, `elseif` and `else` |
+//! | `past if … then` | the condition was false and there is no `else`: the copy adds one |
 //! | `while … do`, `for … do` | the loop was entered |
 //! | `function (…)` | it was called |
 //!
-//! What is not told apart: how often a loop ran, whether it was passed without running, and which part of an `and` or `or` decided.
+//! Not distinguished: how often a loop ran, whether it was skipped, and which part of an `and` or `or` decided.
 
-/// The line that a branch begins with.
+/// The line with which a branch begins in the copy.
 const MARK: &str = "\ndo local _ = 0 end\n";
 
-/// How many characters of a condition are shown.
+/// The most characters of a condition in a branch's name.
 const WIDTH: usize = 100;
 
 /// A script with marks.
@@ -25,27 +25,28 @@ pub struct Marked {
     pub branches: Vec<Branch>,
 }
 
+/// A branch of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Branch {
-    /// The source of the condition that it stands under. No two of a script are the same.
+    /// The kind of the branch and the source of its condition. Unique within a script.
     pub name: String,
-    /// Its mark in the copy, from 1.
+    /// The line of its mark in the copy, from 1.
     pub line: usize,
 }
 
-/// What has begun and not ended yet. `start` is where the source of its condition begins.
+/// A block that has begun and not ended. `start` is the position of its condition's source.
 enum Open {
     If {
         start: usize,
         condition: (usize, usize),
         has_else: bool,
     },
-    /// `while` or `for` before its `do`, or `function` before its parameters have ended.
+    /// A `while` or `for` before its `do`, or a `function` before the end of its parameters.
     Head {
         start: usize,
         last: &'static str,
     },
-    /// Anything else that `end` or `until` closes.
+    /// Any other block that `end` or `until` closes.
     Block,
 }
 
@@ -89,10 +90,10 @@ pub fn mark(script: &str) -> Marked {
     marker.marked
 }
 
-/// Writes the copy.
+/// The state of writing the copy.
 struct Marker<'a> {
     script: &'a str,
-    /// How much of the script was copied.
+    /// How much of the script is already copied.
     copied: usize,
     /// The line that is being written.
     lines: usize,
@@ -111,7 +112,7 @@ impl Marker<'_> {
         self.copied = to;
     }
 
-    /// A branch begins after `at`; `condition` is where its source stands.
+    /// Marks a branch that begins after `at`. `condition` is the range of its condition in the source.
     fn mark(&mut self, at: usize, kind: &str, condition: (usize, usize)) {
         self.copy(at);
         let line = self.lines + 1;
@@ -129,7 +130,7 @@ impl Marker<'_> {
     }
 }
 
-/// No more than [`WIDTH`] characters.
+/// Returns `text`, shortened to at most [`WIDTH`] characters.
 fn cut(text: &str) -> String {
     match text.char_indices().nth(WIDTH) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -137,7 +138,7 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The words of a script and its closing parentheses, each with its place: what stands in texts and comments is none.
+/// Iterates over the words and closing parentheses of a script with their positions. Skips strings and comments.
 struct Words<'a> {
     script: &'a str,
     at: usize,
@@ -145,18 +146,18 @@ struct Words<'a> {
 
 impl<'a> Words<'a> {
     fn of(script: &'a str) -> Words<'a> {
-        // The line that names the engine is no Lua.
+        // The line that names the engine is not Lua.
         let first = if script.starts_with("#!") { script.find('\n').unwrap_or(script.len()) } else { 0 };
         Words { script, at: first }
     }
 
-    /// How far to skip to be behind `end`.
+    /// Returns the number of bytes up to and including `end`.
     fn behind(&self, end: &str) -> usize {
         let rest = &self.script[self.at..];
         rest.find(end).map_or(rest.len(), |at| at + end.len())
     }
 
-    /// Behind `[[…]]` or `[=[…]=]`, if one begins here.
+    /// Returns the length of `[[…]]` or `[=[…]=]`, if one begins here.
     fn long_bracket(&self) -> Option<usize> {
         let rest = self.script[self.at..].strip_prefix('[')?;
         let level = rest.len() - rest.trim_start_matches('=').len();

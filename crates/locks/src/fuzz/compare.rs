@@ -1,4 +1,4 @@
-//! Two releases on the same schedules: the first difference that clients can see.
+//! Runs two releases on the same schedules, and finds the first difference that clients can see.
 
 use std::time::Instant;
 
@@ -9,12 +9,12 @@ use crate::model::Wanted;
 use crate::script_set::ScriptSet;
 use redlatch_core::rng::Rng;
 
-/// The shortest schedule on which two releases differ.
+/// The shortest schedule on which two releases behave differently.
 #[derive(Clone, Debug)]
 pub struct Difference {
     pub object: &'static str,
     pub steps: Vec<Step>,
-    /// How it goes with each, up to the first line that is not the same.
+    /// The run of each release, up to the first line that differs.
     pub old: Vec<Line>,
     pub new: Vec<Line>,
 }
@@ -48,7 +48,7 @@ fn compare_object(
         }
         let mut rng = Rng::new(options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         schedule::random(&mut rng, old.operations(), options.owners, options.faults, &mut steps);
-        // What one of them does not have at all is no difference in what it does.
+        // An operation that one of the releases lacks does not count as a difference.
         steps.retain(|step| step.operation().is_none_or(|operation| both[operation]));
         if first_difference(&mut old, &mut new, &steps, options).is_some() {
             break;
@@ -60,7 +60,7 @@ fn compare_object(
     Some(Difference { object, steps, old, new })
 }
 
-/// Returns both runs up to the line that differs.
+/// Returns both runs up to the first line that differs.
 fn first_difference(
     old: &mut Runner,
     new: &mut Runner,

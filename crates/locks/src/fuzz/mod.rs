@@ -1,23 +1,24 @@
-//! Fuzzing of lock scripts: random schedules against the scripts of a release, with a model of the lock in lock-step.
+//! Fuzzes lock scripts: runs random schedules against the scripts of a release, and compares every step with a model of
+//! the lock.
 //!
-//! A schedule says who does what and when; the clock stands still in between. After each script the model compares what the server
-//! answered, published and stored with the invariants of the lock. The first violation ends the run, and the schedule is shrunk until
-//! no step can be left out.
+//! A schedule says who does what and when; between steps the clock does not move. After each script the model compares
+//! the server's replies, messages and keys with the invariants of the lock. The first violation ends the run, and the
+//! schedule is shrunk until no step can be left out.
 //!
 //! | file | concept |
 //! |---|---|
 //! | `schedule` | steps, random schedules, and the token that repeats one |
 //! | `bench` | the server |
-//! | `branches` | the branches of a script, and a copy of it that marks those that it takes |
-//! | `runner` | one schedule, step by step |
-//! | `shrink` | the shortest schedule |
-//! | `compare` | two releases on the same schedules |
-//! | `real` | the same schedule on a real server |
+//! | `branches` | the branches of a script, and a copy of it that marks them |
+//! | `runner` | runs one schedule, step by step |
+//! | `shrink` | shrinks a schedule |
+//! | `compare` | compares two releases on the same schedules |
+//! | `real` | runs the same schedule on a real server |
 //! | `report` | reports for people and programs |
 //!
-//! The models live in [`crate::locks`]. Only this module drives a world.
+//! The models live in [`crate`]. Only this module drives a world.
 
-// A driver: it measures time and uses all processors.
+// Like a driver, this module measures time and uses all processors.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod bench;
@@ -40,27 +41,27 @@ use redlatch_core::version::Version;
 use runner::{Coverage, Line, Runner};
 use schedule::{COMMON, Common, Step};
 
-/// What a search tries.
+/// The settings of a search.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Objects by name; empty: all that the release has.
+    /// The names of the objects to test; empty means all objects of the release.
     pub objects: Vec<String>,
     pub wanted: Wanted,
     pub rules: Rules,
     pub seed: u64,
-    /// Schedules for each object and job; without it time decides.
+    /// The number of schedules for each object and job; without it, `time` decides.
     pub runs: Option<u64>,
-    /// For each object.
+    /// The time limit for each object.
     pub time: Duration,
-    /// Lost replies, lost keys, wrong clocks.
+    /// Whether to inject faults: lost replies, lost keys, wrong clocks.
     pub faults: bool,
     pub owners: usize,
-    /// All schedules of that many steps, instead of random ones.
+    /// Try all schedules of this many steps instead of random ones.
     pub exhaustive: Option<usize>,
     pub jobs: usize,
-    /// Which part of the schedules this process tries: `(1, 4)` is the second of four.
+    /// The part of the schedules that this process tries: `(1, 4)` is the second of four.
     pub shard: (u64, u64),
-    /// Ends with the first violation of an object.
+    /// Whether the search of an object ends with its first violation.
     pub stop_at_first: bool,
 }
 
@@ -83,52 +84,52 @@ impl Default for Options {
     }
 }
 
-/// A violation with the shortest schedule that shows it.
+/// A violation and the shortest schedule that shows it.
 #[derive(Clone, Debug)]
 pub struct Finding {
     pub object: &'static str,
     pub violation: Violation,
     pub rules: Rules,
     pub steps: Vec<Step>,
-    /// The schedule as it goes on a fresh server.
+    /// The run of the schedule on a new server.
     pub lines: Vec<Line>,
-    /// How many schedules had been tried.
+    /// The number of schedules tried before.
     pub schedules: u64,
     pub after: Duration,
-    /// How many steps the schedule had before it was reduced, and how long that took.
+    /// The number of steps before shrinking, and how long shrinking took.
     pub first_steps: usize,
     pub reduction: Duration,
 }
 
-/// What was found at one object, and how far the search went.
+/// The findings for one object, and the extent of the search.
 #[derive(Clone, Debug)]
 pub struct ObjectReport {
     pub object: &'static str,
     pub findings: Vec<Finding>,
     pub schedules: u64,
     pub coverage: Coverage,
-    /// The operations in the order of the coverage.
+    /// The operations, in the order of the coverage.
     pub operations: Vec<OperationReport>,
     pub took: Duration,
 }
 
-/// What the coverage of an operation refers to.
+/// The description of an operation, to which its coverage refers.
 #[derive(Clone, Debug)]
 pub struct OperationReport {
     pub name: &'static str,
-    /// The release has what it needs.
+    /// Whether the release has everything that the operation needs.
     pub is_present: bool,
-    /// Its script as `Class.method`; empty if it sends none.
+    /// Its script as `Class.method`; empty if it sends no script.
     pub script: String,
     /// The branches of the script, in the order of the coverage.
     pub branches: Vec<String>,
 }
 
-/// The release does not have an object.
+/// The error for an object that the release does not have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownObject {
     pub name: String,
-    /// The objects that it has.
+    /// The objects that the release has.
     pub known: Vec<&'static str>,
 }
 
@@ -140,14 +141,15 @@ impl fmt::Display for UnknownObject {
 
 impl std::error::Error for UnknownObject {}
 
-/// Branches are counted in one of so many schedules: 64 in a row, because scripts with marks are loaded for it.
+/// Branches are counted in one of this many schedules. Counted schedules come 64 in a row, because the marked scripts
+/// have to be loaded for them.
 const WATCHED: u64 = 16;
 const WATCHED_IN_A_ROW: u64 = 64;
 
-/// Tries schedules on every object of a release.
+/// Tries schedules on the objects of a release.
 ///
 /// # Errors
-/// Fails if the release does not have one of the objects.
+/// Fails if the release does not have one of the requested objects.
 pub fn run(scripts: &ScriptSet, options: &Options) -> Result<Vec<ObjectReport>, UnknownObject> {
     let known: Vec<&'static str> = scripts.models().into_iter().map(|(name, _)| name).collect();
     if let Some(unknown) = options.objects.iter().find(|object| !known.contains(&object.as_str())) {
@@ -193,7 +195,7 @@ pub fn runner_for(scripts: &ScriptSet, object: &str) -> Option<Runner> {
     Some(Runner::new(scripts, model, Version::V7_4))
 }
 
-/// The search of one job.
+/// The search by one job.
 struct Search<'a> {
     scripts: &'a ScriptSet,
     object: &'static str,
@@ -255,7 +257,7 @@ impl<'a> Search<'a> {
             if self.is_over(n) {
                 break;
             }
-            // Each schedule has a number, and its own stream from it.
+            // Each schedule has a number, from which its random numbers are derived.
             let number = (n * self.jobs + self.job) * shards + shard;
             let mut rng = Rng::new(self.options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
             schedule::random(&mut rng, operations, self.options.owners, self.options.faults, &mut steps);
@@ -263,7 +265,7 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Tries all schedules up to a length; owners come in their order, because they are alike.
+    /// Tries all schedules up to a length. Owners are interchangeable, so they appear in the order A, B, C only.
     fn all(&mut self, depth: usize) {
         let alphabet = self.alphabet();
         let (shard, shards) = self.options.shard;
@@ -290,7 +292,8 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Returns every operation for every owner with two choices, and the steps of time to just after and just before the next instant.
+    /// Returns the steps of exhaustive schedules: every operation for every owner with two choices, and steps of time
+    /// to just after and just before the next relevant time.
     fn alphabet(&self) -> Vec<Step> {
         let mut alphabet =
             vec![Step { action: 0, owner: 0, choice: 0 }, Step { action: 0, owner: 0, choice: 2 }];
@@ -335,7 +338,7 @@ impl<'a> Search<'a> {
         let first = &steps[..steps.len().min(at + 1)];
         let mut shortest = shrink::shrink(first, |steps| runner.run(steps, rules, &same, None).is_some());
         let reduction = self.start.elapsed() - after;
-        // What happened before does not count: the report is what a fresh server does.
+        // Earlier schedules must not have an influence: the report shows a new server.
         let mut lines = Vec::new();
         let mut fresh = runner_for(self.scripts, self.object).expect("the object was listed");
         let repeated = fresh.run(&shortest, rules, &same, Some(&mut lines));
@@ -362,7 +365,7 @@ impl<'a> Search<'a> {
     }
 }
 
-/// Returns whether owners come in the order A, B, C: they are alike.
+/// Returns whether owners first appear in the order A, B, C. Other orders are equivalent.
 fn in_order(steps: &[Step]) -> bool {
     let mut next = 0;
     steps.iter().filter(|step| step.common() != Some(Common::Advance)).all(|step| {

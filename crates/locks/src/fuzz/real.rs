@@ -1,7 +1,7 @@
-//! The same schedule on a real server.
+//! Runs the same schedule on a real server.
 //!
-//! A real server's clock cannot be moved, so time passes by taking it from the life of every key. The time that the script itself
-//! takes is not accounted for: numbers may differ by `SLACK_MS`. Several nodes are several databases there.
+//! The clock of a real server cannot be moved, so the time to live of every key is reduced instead. The duration of the
+//! scripts is not considered: times may differ by `SLACK_MS`. On the real server, databases represent the nodes.
 
 use std::fmt;
 use std::io::{Read, Write};
@@ -13,10 +13,10 @@ use crate::model::Reply;
 use crate::show::shorten;
 use redlatch_core::wire::client::{elements, encode, value_len};
 
-/// By how much a time to live may differ.
+/// The accepted difference between times to live, in ms.
 const SLACK_MS: i64 = 500;
 
-/// Why a real server cannot be asked.
+/// The reason why a comparison with a real server fails.
 #[derive(Debug)]
 pub enum RealError {
     /// The connection could not be opened.
@@ -24,11 +24,11 @@ pub enum RealError {
         address: String,
         error: std::io::Error,
     },
-    /// The server holds keys, and a schedule flushes them.
+    /// The server holds keys, which a schedule would flush.
     HoldsKeys {
         address: String,
     },
-    /// The server refuses to say how many keys it holds.
+    /// The server refuses to report the number of its keys.
     Refused {
         address: String,
         reply: String,
@@ -62,7 +62,7 @@ impl From<std::io::Error> for RealError {
 /// A connection to a real server.
 pub struct Real {
     stream: TcpStream,
-    /// The node that was spoken to last, and how many there are.
+    /// The node that receives the next request, and the number of nodes.
     node: usize,
     nodes: usize,
     buffer: Vec<u8>,
@@ -100,10 +100,10 @@ impl Real {
         }
     }
 
-    /// Runs what a schedule sent, and returns where the server answers otherwise.
+    /// Repeats the requests of a schedule. Returns a description of the first difference, or `None` if there is none.
     ///
     /// # Errors
-    /// Fails if the server does not answer.
+    /// Fails if the server does not reply.
     pub fn compare(&mut self, lines: &[Line]) -> Result<Option<String>, RealError> {
         let compared = self.compare_lines(lines);
         self.call(&[b"FLUSHALL"])?;
@@ -140,7 +140,7 @@ impl Real {
         Ok(None)
     }
 
-    /// What comes goes to a node.
+    /// Selects the node that receives the following requests.
     fn select(&mut self, node: usize) -> Result<(), RealError> {
         if self.node != node {
             self.node = node;
@@ -149,8 +149,8 @@ impl Real {
         Ok(())
     }
 
-    /// Takes the time that went by at a node from the life of every key. Which keys have ended with it is what the run says: a real
-    /// server is too slow for a matter of one millisecond.
+    /// Reduces the time to live of every key of a node by `ms`. The run decides which keys have expired by then,
+    /// because a real server is not exact to the millisecond.
     fn age(&mut self, node: usize, ms: i64, line: &Line) -> Result<(), RealError> {
         self.select(node)?;
         let keys = self.call(&[b"KEYS", b"*"])?;
@@ -171,11 +171,11 @@ impl Real {
     }
 }
 
-/// Whether replies are the same but for the time that went by.
+/// Returns whether two replies are equal, apart from small differences in time.
 fn is_like(ours: Reply, theirs: Reply) -> bool {
     match (ours, theirs) {
         (Reply::Int(ours), Reply::Int(theirs)) if ours > 1 => (ours - theirs).abs() <= SLACK_MS,
-        // Versions word errors differently.
+        // Releases word errors differently.
         (Reply::Error(_), Reply::Error(_)) => true,
         (Reply::Array(_), Reply::Array(_)) => true,
         (ours, theirs) => ours == theirs,

@@ -1,4 +1,4 @@
-//! Reports of a search, for people and for programs.
+//! Reports of a search, for people and programs.
 
 use std::fmt::Write;
 
@@ -30,7 +30,7 @@ pub fn text(finding: &Finding, source: &str) -> String {
     out
 }
 
-/// Shows a run step by step: what was sent, answered and published, and the keyspace after it.
+/// Returns a run as a table: each step's request, reply and messages, and the keyspace after it.
 pub fn table(lines: &[Line]) -> String {
     let mut out = String::new();
     let width = lines.iter().map(|line| line.what.chars().count()).max().unwrap_or(0).max(4);
@@ -140,7 +140,7 @@ fn counts<'a>(
     counts.map(|(name, count)| (name.to_owned(), (*count).into())).collect()
 }
 
-/// Adds the branches that were not reached to the report of an object.
+/// Adds the branches that were never reached to the report of an object.
 fn list_never_reached(object: &mut serde_json::Value) {
     let operations = object["coverage"].as_array().into_iter().flatten();
     let never = operations.flat_map(|operation| {
@@ -202,8 +202,7 @@ pub fn test(finding: &Finding) -> String {
     let mut out =
         format!("/// {}: {}.\n#[test]\nfn {name}() {{\n", violation.invariant.text(), violation.text);
     let nodes = runner::nodes(lines);
-    let _ =
-        writeln!(out, "    let options = redlatch::SimOptions {{ nodes: {nodes}, ..Default::default() }};");
+    let _ = writeln!(out, "    let options = redlatch::SimOptions::default().nodes({nodes});");
     out.push_str("    let mut sim = redlatch::Sim::new(options);\n");
     for node in 0..nodes {
         let _ = writeln!(out, "    let node_{node} = sim.connect({node});");

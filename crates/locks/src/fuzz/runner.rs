@@ -1,4 +1,4 @@
-//! Runs schedules against the scripts of a release, with a model in lock-step.
+//! Runs schedules against the scripts of a release, and compares every step with a model.
 
 use std::fmt::Write;
 
@@ -12,24 +12,25 @@ use crate::show::{shorten, show_value};
 use crate::view::{FOREVER, View};
 use redlatch_core::version::Version;
 
-/// How far the clock of a client can be wrong.
+/// The errors of clients' clocks, in ms.
 const SKEWS_MS: [i64; 4] = [0, 3_000, -3_000, 60_000];
 
-/// How long after the last step everything has ended.
+/// The time after the last step after which everything has expired, in ms.
 const REST_MS: u64 = 3_600_000;
 
-/// What was executed, for coverage.
+/// Counts of what was executed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// For each operation how often each kind of reply came.
+    /// For each operation, the number of replies of each kind.
     pub replies: Vec<[u64; REPLIES.len()]>,
-    /// For each operation how often each branch of its script was taken, in the schedules that are watched.
+    /// For each operation, how often each branch of its script was taken, in the schedules in which branches are
+    /// counted.
     pub branches: Vec<Vec<u64>>,
     pub scripts: u64,
     pub steps: u64,
 }
 
-/// The kinds of reply that coverage tells apart.
+/// The kinds of replies that the coverage distinguishes.
 pub const REPLIES: [&str; 7] = ["nil", "0", "1", "number", "text", "list", "error"];
 
 fn reply_kind(reply: Reply) -> usize {
@@ -44,10 +45,10 @@ fn reply_kind(reply: Reply) -> usize {
     }
 }
 
-/// A step as it went.
+/// One step of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Index in the schedule.
+    /// The index in the schedule.
     pub step: usize,
     pub at_ms: i64,
     pub who: String,
@@ -55,27 +56,27 @@ pub struct Line {
     pub reply: String,
     pub messages: Vec<String>,
     pub keys: Vec<String>,
-    /// How far time went.
+    /// How far the clock moved, in ms.
     pub advanced_ms: u64,
-    /// What was sent, with the replies.
+    /// The requests and replies.
     pub exchanges: Vec<Exchange>,
 }
 
-/// Returns how many nodes a run has spoken to.
+/// Returns the number of nodes that a run has used.
 pub fn nodes(lines: &[Line]) -> usize {
     let exchanges = lines.iter().flat_map(|line| &line.exchanges);
     exchanges.map(|exchange| exchange.node + 1).max().unwrap_or(1)
 }
 
-/// What a step did.
+/// The result of a step.
 enum Event {
     Advanced {
         ms: u64,
     },
-    /// Time went on until all leases had ended.
+    /// Time passed until all leases had ended.
     Rested,
     ScriptsFlushed,
-    /// A companion key was lost by a command.
+    /// A command deleted a companion key.
     Lost {
         command: String,
     },
@@ -85,12 +86,12 @@ enum Event {
     },
     Called {
         call: Call,
-        /// The client sent the same request before.
+        /// Whether the client repeated an earlier request.
         again: bool,
     },
 }
 
-/// The last request of an owner that its client would send again.
+/// The last request of an owner, which its client would repeat.
 #[derive(Default)]
 struct Sent {
     call: Call,
@@ -112,10 +113,10 @@ struct Script {
 pub struct Runner {
     bench: Bench,
     model: Box<dyn Model>,
-    /// For each operation what it sends, if that is a script.
+    /// For each operation, its script if it sends one.
     scripts: Vec<Option<Script>>,
     sent: [Sent; OWNERS],
-    /// How many scripts had been interrupted.
+    /// The number of interrupted scripts before the run.
     interrupted: u64,
     skew_ms: [i64; OWNERS],
     args: Args,
@@ -126,6 +127,7 @@ pub struct Runner {
 }
 
 impl Runner {
+    /// Creates a runner for one object.
     pub fn new(scripts: &ScriptSet, model: Box<dyn Model>, version: Version) -> Runner {
         let script = |operation: &Operation| {
             let script = scripts.find(operation.sends)?;
@@ -157,11 +159,12 @@ impl Runner {
         }
     }
 
+    /// Returns the operations of the object.
     pub fn operations(&self) -> &'static [Operation] {
         self.model.operations()
     }
 
-    /// Returns what is known of an operation besides how it went.
+    /// Returns the description of an operation.
     pub fn describe(&self, operation: usize) -> OperationReport {
         let script = self.scripts[operation].as_ref();
         let branches = script.map(|script| &script.loaded.branches[..]).unwrap_or_default();
@@ -173,18 +176,18 @@ impl Runner {
         }
     }
 
-    /// Turns on or off that the branches which scripts take are counted. Scripts run slower with it.
+    /// Turns counting of the branches that scripts take on or off. Scripts run slower while it is on.
     pub fn watch_branches(&mut self, on: bool) {
         self.bench.watch_branches(on);
     }
 
-    /// Returns whether the release has what an operation needs.
+    /// Returns whether the release has everything that an operation needs.
     pub fn can(&self, operation: usize) -> bool {
         self.scripts[operation].is_some()
             || !matches!(self.model.operations()[operation].sends, Sends::Script(_) | Sends::Either(..))
     }
 
-    /// Runs a schedule on an empty server. Returns the first violation that is looked for, with the index of its step.
+    /// Runs a schedule on an empty server. Returns the first selected violation, with the index of its step.
     pub fn run(
         &mut self,
         steps: &[Step],
@@ -223,7 +226,7 @@ impl Runner {
         verdict.found.map(|violation| (steps.len(), violation))
     }
 
-    /// Does what a step says. Returns `None` if nothing happens.
+    /// Executes a step. Returns `None` if it has no effect.
     fn step(&mut self, step: Step, verdict: &mut Verdict) -> Option<Event> {
         let owner = step.owner as usize % OWNERS;
         match step.common() {
@@ -295,7 +298,7 @@ impl Runner {
         Some(Event::Called { call, again: false })
     }
 
-    /// Sends what an operation sends.
+    /// Sends the request of an operation.
     fn send(&mut self, call: &Call) {
         let row = &self.model.operations()[call.operation];
         let names = self.model.names();
@@ -328,7 +331,7 @@ impl Runner {
                 self.bench.command(&[b"FLUSHDB"]);
             }
             Sends::Event(NodeEvent::Jump) => self.bench.jump(call.lease_ms),
-            // Nothing is sent; the reply of this is nobody's.
+            // Nothing is sent, and nobody reads the reply.
             _ => {
                 self.bench.command(&[b"ECHO", b"-"]);
             }
@@ -348,7 +351,7 @@ impl Runner {
         judge(&mut *self.model, Observation { call, out, view: self.bench.view() }, verdict);
     }
 
-    /// Expects that all keys have one slot: in a cluster a script may not use others.
+    /// Expects that all keys belong to one hash slot: in a cluster a script may not use others.
     fn check_slots(&self, verdict: &mut Verdict) {
         let slot = hash_tag(self.model.names().lock.as_bytes());
         let astray = self.bench.view().keys().map(|(key, ..)| key).find(|key| hash_tag(key) != slot);
@@ -358,14 +361,14 @@ impl Runner {
         });
     }
 
-    /// Lets the owner's client send its last request again, while the server may still remember the first.
+    /// Repeats the last request of the owner's client, while the server may still remember the first one.
     fn again(&mut self, owner: usize, verdict: &mut Verdict) -> Option<Event> {
         let sent = &self.sent[owner];
         if !sent.is_valid || self.bench.now_ms() >= sent.at_ms + LATCH_TTL_MS {
             return None;
         }
         let call = Call { now_ms: self.bench.now_ms(), ..sent.call };
-        // To ask again after a no is to ask anew.
+        // Repeating a refused request is a new request.
         if self.model.is_refusal(&call, Reply::parse(&sent.reply)) {
             return None;
         }
@@ -378,7 +381,7 @@ impl Runner {
         dump(self.bench.view(), &mut self.dumps[1]);
         verdict.operation = row.name;
         let second = self.bench.reply();
-        // The object may have ended in between.
+        // The object may have expired in between.
         let ended = second.is_error() && self.model.is_refusal(&call, second);
         let first = if ended { second } else { Reply::parse(&sent.reply) };
         expect_same(verdict, first, second, self.dumps[0] == self.dumps[1]);
@@ -386,7 +389,7 @@ impl Runner {
         Some(Event::Called { call, again: true })
     }
 
-    /// Deletes a companion key, or one member of it.
+    /// Deletes a companion key, or one of its members.
     fn lose(&mut self, choice: u8) -> Option<Event> {
         let keys = self.model.companions();
         let key = keys.get(choice as usize / 2 % keys.len().max(1))?;
@@ -413,7 +416,7 @@ impl Runner {
         self.model.operations()[call.operation].is_fault()
     }
 
-    /// Tells who did what.
+    /// Returns the actor and the description of an event.
     fn show(&self, event: &Event) -> (String, String) {
         let nobody = String::new();
         match event {
@@ -432,7 +435,7 @@ impl Runner {
         }
     }
 
-    /// Returns how far time goes: often to just before, at or after the next instant that matters.
+    /// Returns how far to move the clock: often to just before, at, or just after the next relevant time.
     fn distance_ms(&mut self, choice: u8) -> u64 {
         let now = self.bench.now_ms();
         self.times.clear();
@@ -455,7 +458,7 @@ impl Runner {
         ms.clamp(1, 600_000) as u64
     }
 
-    /// Lets everything end, lets somebody come by once more, and expects that nothing is left.
+    /// Lets everything expire, runs the closing operations, and expects that no keys are left.
     fn rest(&mut self, verdict: &mut Verdict) {
         self.bench.advance(REST_MS);
         for operation in self.model.closing() {
@@ -498,10 +501,10 @@ impl Runner {
     }
 }
 
-/// Looks for nothing.
+/// Selects no violations.
 static NOTHING: std::sync::LazyLock<Wanted> = std::sync::LazyLock::new(Wanted::nothing);
 
-/// Describes what a request asks for, and of whom if there are several nodes.
+/// Describes a request and, if there are several nodes, its node.
 fn describe(model: &dyn Model, call: &Call) -> String {
     let row = &model.operations()[call.operation];
     let mut text = row.name.to_owned();
@@ -523,10 +526,10 @@ fn describe(model: &dyn Model, call: &Call) -> String {
     text
 }
 
-/// The keys that remember replies to requests begin with it.
+/// The prefix of the keys that remember replies to requests.
 const MEMORY: &[u8] = b"redisson_unlock_latch";
 
-/// Shows the keyspace, a line for each key, without the memories of requests.
+/// Returns the keyspace in readable form, one line for each key, without the keys that remember replies.
 fn describe_keys(view: View) -> Vec<String> {
     let several = view.all().count() > 1;
     let mut lines = Vec::new();
@@ -542,7 +545,7 @@ fn describe_keys(view: View) -> Vec<String> {
     lines
 }
 
-/// Returns the part of a key that its slot in a cluster comes from.
+/// Returns the part of a key from which its hash slot in a cluster is computed.
 fn hash_tag(key: &[u8]) -> &[u8] {
     let tag = memchr::memchr(b'{', key).map(|open| &key[open + 1..]);
     match tag.and_then(|tag| Some(&tag[..memchr::memchr(b'}', tag)?])) {
@@ -551,7 +554,7 @@ fn hash_tag(key: &[u8]) -> &[u8] {
     }
 }
 
-/// Writes the keyspace without the memories of requests, to be compared.
+/// Appends the keyspace, for comparison, without the keys that remember replies.
 fn dump(view: View, into: &mut Vec<u8>) {
     into.clear();
     for (key, value, ttl_ms) in view.keys().filter(|(key, ..)| !key.starts_with(MEMORY)) {
@@ -562,12 +565,13 @@ fn dump(view: View, into: &mut Vec<u8>) {
 }
 
 impl Coverage {
-    /// A script ran, and took these branches.
+    /// Counts the branches that a run of a script has taken.
     fn ran(&mut self, operation: usize, branches: impl Iterator<Item = usize>) {
         self.scripts += 1;
         branches.for_each(|branch| self.branches[operation][branch] += 1);
     }
 
+    /// Adds the counts of another coverage.
     pub fn add(&mut self, other: &Coverage) {
         for (mine, theirs) in self.replies.iter_mut().zip(&other.replies) {
             for (mine, theirs) in mine.iter_mut().zip(theirs) {

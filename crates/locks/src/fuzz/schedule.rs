@@ -1,50 +1,51 @@
-//! Schedules: who does what, when.
+//! Schedules: who does what, and when.
 //!
-//! A schedule is a vector of small numbers, and everything that happens in a run follows from it. So it can be shrunk without
-//! knowing what it means, and printed as one token.
+//! A schedule is a vector of small numbers, and it determines everything that happens in a run. So it can be shrunk
+//! without knowledge of its meaning, and printed as one token.
 
 use crate::model::Operation;
 use redlatch_core::rng::Rng;
 
-/// What happens besides the operations of an object. These come first in a [`Step::action`].
+/// The actions that every object has in addition to its operations. They have the lowest numbers of [`Step::action`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Common {
-    /// Time goes on.
+    /// Time passes.
     Advance,
-    /// The reply was lost: the client sends its last request again.
+    /// The reply was lost: the client repeats its last request.
     Again,
     /// A companion key is lost.
     Lose,
     /// `SCRIPT FLUSH`.
     Forget,
-    /// The owner's clock is wrong.
+    /// The owner's clock becomes wrong.
     Skew,
 }
 
 pub const COMMON: [Common; 5] = [Common::Advance, Common::Again, Common::Lose, Common::Forget, Common::Skew];
 
-/// One thing that happens.
+/// One step of a schedule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Step {
-    /// One of [`COMMON`], then the operations of the object.
+    /// First the actions in [`COMMON`], then the operations of the object.
     pub action: u8,
     pub owner: u8,
-    /// The lease, how far time goes, which key is lost.
+    /// Selects the lease, the time that passes, or the key that is lost.
     pub choice: u8,
 }
 
 impl Step {
+    /// Returns the common action, or `None` for an operation of the object.
     pub fn common(self) -> Option<Common> {
         COMMON.get(self.action as usize).copied()
     }
 
-    /// The index among the operations of the object.
+    /// Returns the index of the object's operation, or `None` for a common action.
     pub fn operation(self) -> Option<usize> {
         (self.action as usize).checked_sub(COMMON.len())
     }
 }
 
-/// How many choices a step has; models take the remainder for what they need.
+/// The number of choices of a step; models take the remainder that they need.
 pub const CHOICES: usize = 8;
 
 /// Returns the schedule token: three digits for each step.
@@ -62,7 +63,8 @@ pub fn decode(token: &str) -> Option<Vec<Step>> {
     })
 }
 
-/// Makes a random schedule. Each has weights of its own, so that some never advance and others never lose a key.
+/// Fills `into` with a random schedule. Each schedule has its own weights, so that some never advance the clock and
+/// others never lose a key.
 pub fn random(rng: &mut Rng, operations: &[Operation], owners: usize, faults: bool, into: &mut Vec<Step>) {
     let mut weights = [0u32; 64];
     let actions = (COMMON.len() + operations.len()).min(weights.len());

@@ -1,8 +1,8 @@
-//! The shortest schedule that still violates the same invariant.
+//! Shrinks a schedule to the shortest one that still violates the same invariant.
 
 use super::schedule::Step;
 
-/// Removes and simplifies steps for as long as `breaks` says that the schedule still violates the invariant.
+/// Removes and simplifies steps as long as `breaks` says that the schedule still violates the invariant.
 pub fn shrink(steps: &[Step], mut breaks: impl FnMut(&[Step]) -> bool) -> Vec<Step> {
     let mut best = steps.to_vec();
     loop {
@@ -15,7 +15,7 @@ pub fn shrink(steps: &[Step], mut breaks: impl FnMut(&[Step]) -> bool) -> Vec<St
     }
 }
 
-/// Ever shorter spans, down to single steps.
+/// Removes spans of decreasing length, down to single steps.
 fn remove_spans(best: &mut Vec<Step>, breaks: &mut impl FnMut(&[Step]) -> bool) {
     let mut span = best.len() / 2;
     while span > 0 {
@@ -31,7 +31,7 @@ fn remove_spans(best: &mut Vec<Step>, breaks: &mut impl FnMut(&[Step]) -> bool) 
         }
         span /= 2;
     }
-    // Two that only go together, or one whose going needs another to choose anew.
+    // Some steps can only be removed in pairs, or only if another step changes its choice.
     for first in (0..best.len()).rev() {
         for second in (0..best.len()).rev().filter(|second| *second != first) {
             let mut candidate = best.clone();
@@ -53,7 +53,7 @@ fn remove_spans(best: &mut Vec<Step>, breaks: &mut impl FnMut(&[Step]) -> bool) 
     }
 }
 
-/// Lower numbers: owner A before B, the first lease before others.
+/// Lowers the numbers in steps: owner A before B, the first lease before others.
 fn simplify(best: &mut [Step], breaks: &mut impl FnMut(&[Step]) -> bool) {
     let mut attempt = |best: &mut [Step], change: &dyn Fn(&mut [Step])| {
         let mut candidate = best.to_vec();
@@ -62,7 +62,7 @@ fn simplify(best: &mut [Step], breaks: &mut impl FnMut(&[Step]) -> bool) {
             best.copy_from_slice(&candidate);
         }
     };
-    // Owners are alike: they are named in the order in which they come.
+    // Owners are interchangeable: they are named in the order in which they appear.
     for (one, other) in [(0, 1), (1, 2), (0, 2)] {
         attempt(best, &|steps| {
             for step in steps {

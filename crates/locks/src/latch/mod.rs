@@ -1,10 +1,10 @@
-//! RCountDownLatch: opens at nought.
+//! RCountDownLatch: opens when its count reaches zero.
 //!
 //! | | |
 //! |---|---|
-//! | state | a string with the count; none when it is open |
-//! | try set | only where there is none: 1 and a message; else 0 |
-//! | count down | one less; at nought the key goes and a message is sent |
+//! | state | a string with the count; missing when the latch is open |
+//! | try set | if there is no count: sets it, sends a message, 1. Else 0 |
+//! | count down | reduces the count by one; at zero deletes the key and sends a message |
 
 pub mod model;
 pub mod names;

@@ -16,6 +16,7 @@ const OPERATIONS: &[Operation] = &[
     Operation::new("delete", Sends::Script(roles::DELETE)),
 ];
 
+/// A count-down latch.
 pub struct CountDownLatch {
     names: Names,
     before: Option<i64>,

@@ -7,6 +7,7 @@ use crate::model::Names;
 pub const ARGUMENTS: Arguments =
     Arguments { args_of: &[(TRY_SET, "'set',KEYS[1],ARGV[", COUNT)], ..Arguments::COMMON };
 
+/// Returns the names of the latch.
 pub fn names() -> Names {
     Names::with_channel("my:latch", "redisson_countdownlatch__channel__{my:latch}".to_owned())
 }

@@ -1,4 +1,4 @@
-//! The model of count-down latches notices what it has to, and nothing else.
+//! Tests that the model of count-down latches reports violations, and only violations.
 
 use super::model::CountDownLatch;
 use crate::binding::MESSAGE;

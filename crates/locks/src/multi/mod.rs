@@ -1,20 +1,20 @@
-//! RedissonMultiLock and RedissonRedLock: one lock made of an RLock at each of several nodes.
+//! RedissonMultiLock and RedissonRedLock: one lock that consists of an RLock on each of several nodes.
 //!
-//! No script does this; what follows is what the client of Redisson 4.7 does, one request at each step, so that the requests of others
-//! and faults come in between.
+//! No script implements this. The model does what the client of Redisson 4.7 does, one request per step, so that other
+//! clients' requests and faults can come in between.
 //!
 //! | | |
 //! |---|---|
-//! | acquire | asks node after node with a lease of twice its patience, each until its share of the patience is over |
-//! | | refused by one: a multi lock lets go of all and begins anew; a RedLock goes on for as long as a majority is possible |
-//! | | its patience is over: lets go of all, refused |
-//! | extend | at each node that it has, the lease that was asked for begins: with the last it has the lock |
-//! | unlock | at each node |
+//! | acquire | asks node after node, with a lease of twice the waiting time; each node until its share of the waiting time is over |
+//! | | if a node refuses: a multi lock releases all nodes and begins again; a RedLock continues while a majority is possible |
+//! | | if the waiting time is over: releases all nodes and gives up |
+//! | extend | starts the requested lease at each node that was acquired; after the last one the client has the lock |
+//! | unlock | unlocks every node |
 //!
-//! A client *believes* that it has the lock from the last reply on. By the rules as documented, until the lease has passed since it
-//! first asked for it, less a hundredth for clocks that drift, as in the algorithm that RedLock is named after, and not at all if its
-//! patience was over before; and nodes keep their data and their clocks. By strict rules it believes what Redisson tells it: that
-//! the lease begins when the call returns.
+//! A client *believes* that it has the lock once it has the last reply. Under the documented rules its belief ends when
+//! the lease has passed since its first request, less a hundredth for drifting clocks, as in the algorithm that RedLock
+//! is named after; if its waiting time was over before, it never believes so; and nodes must keep their data and their
+//! clocks. Under strict rules it believes what Redisson tells it: the lease begins when the call returns.
 
 pub mod model;
 #[cfg(test)]

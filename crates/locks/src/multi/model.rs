@@ -1,4 +1,4 @@
-//! The model of a lock made of several nodes.
+//! The model of a lock that consists of several nodes.
 
 use std::fmt::Write;
 
@@ -23,32 +23,32 @@ const OPERATIONS: &[Operation] = &[
 
 const NODES: usize = 3;
 
-/// How long clients wait; 0: they ask each node once.
+/// How long clients wait, in ms; with 0 they ask each node once.
 const WAITS_MS: [i64; 2] = [0, 3_000];
 const LEASE_MS: i64 = 10_000;
 const JUMP_MS: i64 = 60_000;
 
-/// A set of nodes, a bit for each.
+/// A set of nodes, one bit each.
 type Nodes = u8;
 const ALL: Nodes = (1 << NODES) - 1;
 
-/// What a client is doing.
+/// The current activity of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Phase {
     #[default]
     Idle,
-    /// Asks `node` since `asks_since_ms`; `spare` more nodes may refuse.
+    /// The client has been asking `node` since `asks_since_ms`; `spare` more nodes may refuse.
     Acquiring {
         node: usize,
         asks_since_ms: i64,
         spare: usize,
     },
-    /// Starts the lease at these nodes.
+    /// The client starts the lease at these nodes.
     Extending {
         left: Nodes,
     },
     Held,
-    /// Releases these nodes.
+    /// The client releases these nodes.
     Releasing {
         left: Nodes,
         then: Then,
@@ -60,7 +60,7 @@ enum Then {
     Retry,
     GiveUp,
     Done,
-    /// One node did not answer; the client keeps the others.
+    /// A node did not answer; the client keeps the other nodes.
     GoOn {
         node: usize,
         spare: usize,
@@ -73,13 +73,13 @@ struct Client {
     wait_ms: i64,
     since_ms: i64,
     acquired: Nodes,
-    /// When it first asked for the lease.
+    /// The time of its first request for the lease.
     extends_since_ms: Option<i64>,
-    /// Until when the client believes that it has the lock.
+    /// The time until which the client believes that it has the lock.
     until_ms: i64,
-    /// Its holds at each node when the attempt began.
+    /// The client's holds at each node at the beginning of the attempt.
     holds: [i64; NODES],
-    /// Nodes that it did not release because they did not answer.
+    /// The nodes that the client could not release because they did not answer.
     missed: Nodes,
 }
 
@@ -88,35 +88,36 @@ impl Client {
         self.wait_ms > 0 && now_ms - self.since_ms >= self.wait_ms
     }
 
-    /// Returns the lease that Redisson asks for until it has all nodes that it needs.
+    /// Returns the lease that Redisson requests while it is still acquiring nodes.
     fn sub_lease_ms(&self) -> i64 {
         if self.wait_ms > 0 { self.wait_ms * 2 } else { LEASE_MS }
     }
 }
 
+/// A lock that consists of several nodes.
 pub struct MultiLock {
     names: Names,
-    /// How long the last request said that its client waits.
+    /// The waiting time of the client in the last request.
     asked_wait_ms: i64,
     quorum: usize,
     clients: [Client; OWNERS],
     down: Nodes,
-    /// A node lost its data or its clock is wrong.
+    /// Whether a node has lost its data or has a wrong clock.
     disturbed: bool,
 }
 
 impl MultiLock {
-    /// Makes a lock that needs all nodes.
+    /// Creates a lock that needs all nodes.
     pub fn of_all() -> MultiLock {
         MultiLock::of(NODES)
     }
 
-    /// Makes a lock that needs more than half of the nodes.
+    /// Creates a lock that needs more than half of the nodes.
     pub fn of_majority() -> MultiLock {
         MultiLock::of(NODES / 2 + 1)
     }
 
-    /// Makes a lock that needs `quorum` nodes.
+    /// Creates a lock that needs `quorum` nodes.
     pub fn of(quorum: usize) -> MultiLock {
         MultiLock {
             names: rlock::names::names(),
@@ -133,7 +134,7 @@ impl MultiLock {
         NODES - self.quorum
     }
 
-    /// Returns how long a node is asked.
+    /// Returns how long the client keeps asking one node, in ms.
     fn share_ms(&self, client: &Client) -> i64 {
         match self.quorum {
             NODES => client.wait_ms,
@@ -160,16 +161,16 @@ impl MultiLock {
             client.acquired |= 1 << node;
             self.clients[call.owner].phase = self.went_on(call.owner, now_ms, node, spare);
         } else if answered && now_ms - asks_since_ms < share_ms {
-            // It waits for a message, and asks again.
+            // The client waits for a message, and asks again.
         } else if !answered {
-            // It cannot know whether it has the node, so it lets go of it.
+            // The client cannot know whether it has the node, so it releases the node.
             client.phase = Phase::Releasing { left: 1 << node, then: Then::GoOn { node, spare } };
         } else {
             self.clients[call.owner].phase = self.refused(call.owner, now_ms, node, spare);
         }
     }
 
-    /// Returns what follows when a node refuses.
+    /// Returns the next phase after a node's refusal.
     fn refused(&mut self, owner: usize, now_ms: i64, node: usize, spare: usize) -> Phase {
         let limit = self.spare();
         let client = &self.clients[owner];
@@ -183,7 +184,7 @@ impl MultiLock {
         self.went_on(owner, now_ms, node, spare - 1)
     }
 
-    /// Goes on to the next node, or to the leases.
+    /// Returns the phase for the next node or, after the last node, for the leases.
     fn went_on(&mut self, owner: usize, now_ms: i64, node: usize, spare: usize) -> Phase {
         let client = &self.clients[owner];
         if client.patience_is_over(now_ms) {
@@ -195,7 +196,7 @@ impl MultiLock {
         }
     }
 
-    /// Releases nodes; with none to release, does what follows at once.
+    /// Returns the phase that releases nodes or, if there are none, the phase that follows.
     fn let_go(&mut self, owner: usize, now_ms: i64, left: Nodes, then: Then) -> Phase {
         if left != 0 {
             return Phase::Releasing { left, then };
@@ -228,7 +229,7 @@ impl MultiLock {
         }
         client.phase = Phase::Held;
         let end_ms = if strict { now_ms + LEASE_MS } else { first_ms + LEASE_MS - LEASE_MS / 100 };
-        // Who looks at the clock knows that the first leases may have ended before the last was asked for.
+        // A client that checks its clock knows that the first leases may have ended before it requested the last.
         let in_time = now_ms - client.since_ms < client.sub_lease_ms();
         client.until_ms = if strict || in_time { end_ms } else { 0 };
         if client.until_ms <= now_ms || self.disturbed && !strict {
@@ -273,7 +274,7 @@ impl MultiLock {
     }
 }
 
-/// Returns the first of some nodes.
+/// Returns the first node of a set.
 fn first(nodes: Nodes) -> usize {
     nodes.trailing_zeros() as usize
 }
@@ -307,7 +308,7 @@ impl Model for MultiLock {
         let client = &mut self.clients[call.owner];
         let mut wait_ms = 0;
         if !OPERATIONS[call.operation].is_fault() {
-            // What was begun goes on.
+            // Continues an operation that has begun.
             call.operation = match client.phase {
                 Phase::Idle | Phase::Acquiring { .. } => ACQUIRE,
                 Phase::Extending { .. } => EXTEND,

@@ -1,11 +1,11 @@
-//! The model of locks made of several nodes notices what it has to, and nothing else.
+//! Tests that the model of locks on several nodes reports violations, and only violations.
 
 use super::model::MultiLock;
 use crate::invariant::Invariant;
 use crate::model::{Model, OWNER_IDS, Reply};
 use crate::testing::{Keys, NO_MESSAGES};
 
-/// A client acquires and extends a lock of three nodes, which are one store here.
+/// Lets a client acquire and extend a lock on three nodes, which share one store here. Returns the violations.
 fn acquire(model: &mut dyn Model, keys: &mut Keys, keeps: bool) -> Vec<Option<Invariant>> {
     let mut found = Vec::new();
     for step in 0..6 {
@@ -22,7 +22,7 @@ fn acquire(model: &mut dyn Model, keys: &mut Keys, keeps: bool) -> Vec<Option<In
 
 #[test]
 fn a_client_that_was_told_that_it_has_the_lock_has_enough_nodes() {
-    // A store stands for one node.
+    // The store represents one node.
     let found = acquire(&mut MultiLock::of(1), &mut Keys::new(), true);
     assert_eq!(found, [None; 6]);
     let found = acquire(&mut MultiLock::of(1), &mut Keys::new(), false);

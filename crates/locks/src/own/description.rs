@@ -1,4 +1,4 @@
-//! The file that describes a lock.
+//! Parses the file that describes a lock.
 
 use std::fmt;
 
@@ -7,10 +7,10 @@ use crate::binding::{Binding, CHANNEL, CLOCK_MS, LEASE_MS, LOCK, OWNER, Paramete
 use crate::role::Role;
 use crate::script_set::LockScript;
 
-/// What is wrong with a description.
+/// The reason why a description is invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DescriptionError {
-    /// It is not TOML.
+    /// The file is not valid TOML.
     Syntax(String),
     UnknownPart(String),
     MissingPart(&'static str),
@@ -21,7 +21,7 @@ pub enum DescriptionError {
     UnknownWord {
         part: &'static str,
         field: &'static str,
-        /// As TOML shows it.
+        /// The word as written in TOML.
         word: String,
     },
 }
@@ -42,7 +42,7 @@ impl fmt::Display for DescriptionError {
 
 impl std::error::Error for DescriptionError {}
 
-/// Reads the description of a lock.
+/// Parses the description of a lock.
 ///
 /// # Errors
 /// Fails if the text is not TOML, or does not describe exactly an acquire and a release.

@@ -1,9 +1,9 @@
-//! A lock of one's own: one owner at a time, not re-entrant, with scripts that a file describes.
+//! A user's own lock: one owner at a time, not re-entrant, with scripts that a file describes.
 //!
 //! | | |
 //! |---|---|
-//! | acquire | 1 or OK: granted, for the lease that was asked for. Anything else: refused |
-//! | release | 1: it was held and is free. Anything else: it was not, and nothing has changed |
+//! | acquire | 1 or OK: granted for the requested lease. Anything else: refused |
+//! | release | 1: the lock was held and is now free. Anything else: it was not held, and nothing has changed |
 //!
 //! ```toml
 //! [acquire]
@@ -17,6 +17,7 @@
 //! args = ["owner"]
 //! ```
 
+#[cfg(feature = "own")]
 pub mod description;
 pub mod model;
 pub mod roles;

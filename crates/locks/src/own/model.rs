@@ -18,6 +18,7 @@ struct State {
     ttl_ms: i64,
 }
 
+/// A lock that a file describes.
 pub struct OwnLock {
     names: Names,
     before: State,
@@ -72,7 +73,7 @@ impl Model for OwnLock {
         let Call { owner, now_ms, lease_ms, .. } = *call;
         let (before, after) = (self.before, self.state(view));
         let succeeded = matches!(out.reply, Reply::Int(1) | Reply::Text(b"OK"));
-        // The key lives to the end of the millisecond in which the lease ends.
+        // The key lives until the end of the millisecond in which the lease ends.
         let holds = self.until_ms[owner] >= now_ms;
         if call.operation == ACQUIRE {
             verdict.expect(A2, succeeded || before.exists, || "refused, but it is free".to_owned());

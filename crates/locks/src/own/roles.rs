@@ -1,4 +1,5 @@
-//! What the scripts of a lock that a file describes do. They are known by the file, not by their looks.
+//! The roles of the scripts of a lock that a file describes. The file states them; the texts are not recognised by
+//! shape.
 
 use crate::role::Role;
 

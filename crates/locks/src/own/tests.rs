@@ -1,4 +1,4 @@
-//! The model of locks that a file describes notices what it has to, and nothing else.
+//! Tests that the model of locks described by a file reports violations, and only violations.
 
 use super::description::{DescriptionError, scripts};
 use super::model::OwnLock;

@@ -1,15 +1,15 @@
-//! RPermitExpirableSemaphore: permits with a lease.
+//! RPermitExpirableSemaphore: a semaphore whose permits have leases.
 //!
 //! | | |
 //! |---|---|
-//! | state | a string with the number of free permits; a sorted set, permit held → when it ends, by the clients' clocks |
-//! | most operations | first put permits that have ended back |
-//! | acquire | enough: one less, and an id. Else nil, or when the next one ends |
-//! | release | held: one more, a message, 1. Ended or unknown: 0 |
-//! | release all | all or none |
-//! | total, held, lease | how many there are, how many are held, how long one still is |
-//! | update lease | held: the lease begins anew, 1. Else 0 |
-//! | set | so that free and held permits are that many; tells nobody if they are |
+//! | state | a string with the number of free permits; a sorted set, held permit → end of its lease, by the clients' clocks |
+//! | most operations | first return expired permits to the free ones |
+//! | acquire | if enough are free: takes them, and returns an id. Else nil, or when the next lease ends |
+//! | release | if held: one more is free, sends a message, 1. If expired or unknown: 0 |
+//! | release all | releases all of the permits or none |
+//! | total, held, lease | the number of all permits; the number of held permits; the rest of a permit's lease |
+//! | update lease | if held: restarts the lease, 1. Else 0 |
+//! | set | sets the sum of free and held permits; sends no message if it does not change |
 
 pub mod model;
 pub mod names;

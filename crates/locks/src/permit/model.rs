@@ -1,4 +1,4 @@
-//! The model of a semaphore of permits with leases.
+//! The model of a semaphore whose permits have leases.
 
 use smallvec::SmallVec;
 
@@ -42,7 +42,7 @@ struct State {
     free: Option<i64>,
     free_ttl_ms: i64,
     held_ttl_ms: i64,
-    /// Permits held, with their ends.
+    /// The held permits with the ends of their leases.
     held: SmallVec<[([u8; 16], i64); 8]>,
 }
 
@@ -60,24 +60,25 @@ impl State {
 /// The permits that a request names.
 #[derive(Clone, Copy, Debug, Default)]
 struct Asked {
-    /// The first one; the call says how many follow it.
+    /// The first permit; the call says how many follow.
     permit: u64,
-    /// The request names this permit again and again.
+    /// Whether the request names the same permit repeatedly.
     repeats: bool,
 }
 
+/// A semaphore whose permits have leases.
 pub struct PermitSemaphore {
     names: Names,
-    /// The key with the permits that are held.
+    /// The key of the sorted set of held permits.
     timeouts: String,
     before: State,
-    /// How many permits clients have set and added; `None`: none were set, or the semaphore has expired.
+    /// How many permits clients have set and added; `None` if they have set none, or the semaphore has expired.
     total: Option<i64>,
-    /// Permits that were handed out.
+    /// The permits that were granted.
     granted: Vec<u64>,
     /// The number of the next permit.
     next: u64,
-    /// What each owner asked for last.
+    /// The permits in each owner's last request.
     asked: [Asked; OWNERS],
 }
 
@@ -112,7 +113,7 @@ impl PermitSemaphore {
         state
     }
 
-    /// Returns whether there are as many permits as were set.
+    /// Returns whether free and held permits add up to the number that was set.
     fn adds_up(&self, state: &State) -> bool {
         match self.total {
             Some(total) => state.free.is_none_or(|free| free + state.held.len() as i64 == total),
@@ -367,7 +368,8 @@ impl Model for PermitSemaphore {
             ADD => self.total = Some(self.total.unwrap_or(0) + call.count),
             _ => {}
         }
-        // Only the operation that breaks it is to blame; one that starts from nothing has to leave nothing old behind.
+        // Reports only the operation that breaks the sum. An operation that creates the semaphore must not leave old
+        // permits behind.
         let from_nothing = before.free.is_none();
         change.expect(P1, self.adds_up(after) || !(added_up || from_nothing), || {
             format!("{:?} permits are free and {} held, of {:?}", after.free, after.held.len(), self.total)

@@ -1,22 +1,22 @@
-//! The keys and arguments of a semaphore of permits with leases.
+//! The keys and arguments of a semaphore whose permits have leases.
 
 use super::roles::*;
 use crate::binding::{Arguments, COUNT, Draft, Parameter};
 use crate::role::Role;
 use crate::text::{contains, digit_after};
 
-/// The deadlines of the permits that are held.
+/// The sorted set of held permits with the ends of their leases.
 pub const TIMEOUTS: Parameter = Parameter::data_key("permit_timeouts");
 /// The id of a permit.
 pub const PERMIT: Parameter = Parameter::argument("permit");
 /// All ids of permits.
 pub const PERMITS: Parameter = Parameter::rest("permits");
-/// The client's clock and the lease together.
+/// The sum of the client's clock and the lease.
 pub const LEASE_DEADLINE: Parameter = Parameter::argument("lease_deadline");
 /// The deadline of a permit that has none.
 pub const NEVER: Parameter = Parameter::argument("never");
 
-/// Redisson's deadline of a permit without a lease.
+/// The deadline that Redisson gives to a permit without a lease.
 pub const NEVER_MS: i64 = 922_337_203_685_477;
 
 pub const ARGUMENTS: Arguments = Arguments {
@@ -57,7 +57,7 @@ fn adjust(role: Role, script: &[u8], draft: &mut Draft) {
     }
 }
 
-/// Returns the id of a permit: 16 bytes.
+/// Returns the id of a permit, 16 bytes long.
 pub fn permit_id(number: u64) -> [u8; 16] {
     let mut id = *b"p000000000000000";
     let mut rest = number;
@@ -68,7 +68,7 @@ pub fn permit_id(number: u64) -> [u8; 16] {
     id
 }
 
-/// Returns the number of the permit with an id that [`permit_id`] made.
+/// Returns the number of the permit for which [`permit_id`] returned this id, or `None` if it has another form.
 pub fn permit_number(id: &[u8]) -> Option<u64> {
     std::str::from_utf8(id.strip_prefix(b"p")?).ok()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What the scripts of a semaphore of permits with leases do, and how they look.
+//! The roles of the scripts of a semaphore whose permits have leases, and the shapes by which they are recognised.
 
 use crate::role::{Role, Shape};
 

@@ -1,4 +1,4 @@
-//! The model of permits with leases notices what it has to, and nothing else.
+//! Tests that the model of permits with leases reports violations, and only violations.
 
 use super::model::PermitSemaphore;
 use super::names::{permit_id, permit_number};

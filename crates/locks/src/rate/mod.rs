@@ -1,16 +1,16 @@
-//! RRateLimiter: so many permits in each interval.
+//! RRateLimiter: grants a limited number of permits in each interval.
 //!
 //! | | |
 //! |---|---|
-//! | state | a hash with rate, interval and scope; a string with the permits left; a sorted set of grants → when, by the clients' clocks |
-//! | scope | all clients share the permits, or each has its own, under keys of its own |
-//! | set | try set: only where there is none, 1, else 0. Set: all begin anew. Update: what was handed out still counts |
-//! | most operations | first put grants back that are an interval old |
-//! | acquire | enough: that many less, nil. Else when to ask again |
-//! | release | that many more, up to the rate |
-//! | available | how many there are |
+//! | state | a hash with rate, interval and scope; a string with the number of permits left; a sorted set, grant → time, by the clients' clocks |
+//! | scope | all clients share the permits, or each client has its own, under its own keys |
+//! | set | try set: sets the limit if there is none, 1, else 0. Set: starts over. Update: granted permits still count |
+//! | most operations | first return permits that were granted an interval ago |
+//! | acquire | if enough are left: takes them, nil. Else returns when to ask again |
+//! | release | returns permits, up to the rate |
+//! | available | the number of permits left |
 //!
-//! Until 3.13.2 the permits left were a string that ended with the interval, and there were no grants.
+//! Until 3.13.2 the permits left were in a string that expired with the interval, and grants were not recorded.
 
 pub mod model;
 pub mod names;

@@ -28,35 +28,35 @@ const OPERATIONS: &[Operation] = &[
     Operation::new("update", Sends::Script(roles::UPDATE)),
 ];
 
-/// The interval that limiters are set to.
+/// The interval of all limiters, in ms.
 const INTERVAL: i64 = 5_000;
-/// How long an unused limiter lives, if it ends at all.
+/// How long an unused limiter lives, if it expires at all, in ms.
 const KEEP_ALIVE: i64 = 20_000;
 
-/// What a rate limiter is set to.
+/// The settings of a rate limiter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Limit {
     /// Permits in each interval.
     rate: i64,
     interval_ms: i64,
-    /// Each client has its own.
+    /// Whether each client has its own permits.
     per_client: bool,
-    /// How long it lives when nobody uses it; 0: for ever.
+    /// How long the limiter lives when nobody uses it; 0 means for ever.
     keep_alive_ms: i64,
-    /// Permits that were handed out still count.
+    /// Whether permits that were already granted still count.
     keeps_taken: bool,
-    /// It replaces a limit and never adds one.
+    /// Whether this only replaces an existing limit.
     only_existing: bool,
 }
 
-/// Permits that were handed out.
+/// Permits that were granted at one time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Grant {
     at_ms: i64,
     permits: i64,
 }
 
-/// The limiter as a client sees it.
+/// The state of the limiter from one client's point of view.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct State {
     limit: Option<Limit>,
@@ -65,7 +65,7 @@ struct State {
 }
 
 impl State {
-    /// Returns the permits that were handed out less than an interval ago.
+    /// Returns the number of permits granted less than an interval ago.
     fn in_use(&self, clock_ms: i64) -> i64 {
         let interval_ms = self.limit.map_or(0, |limit| limit.interval_ms);
         let recent = self.taken.iter().filter(|grant| grant.at_ms > clock_ms - interval_ms);
@@ -74,30 +74,32 @@ impl State {
 
     fn adds_up(&self) -> bool {
         let taken: i64 = self.taken.iter().map(|grant| grant.permits).sum();
-        // After the rate was lowered more may be handed out than it allows.
+        // After a reduction of the rate, more permits may be granted than it allows.
         self.limit.zip(self.left).is_none_or(|(limit, left)| left == (limit.rate - taken).max(0))
     }
 }
 
+/// A rate limiter.
 pub struct RateLimiter {
     names: Names,
     permits: PermitNames,
-    /// What each owner set last.
+    /// The settings in each owner's last request.
     asked: [Limit; OWNERS],
-    /// The release can end limiters that nobody uses.
+    /// Whether the release can expire limiters that nobody uses.
     keeps_alive: bool,
-    /// The release keeps each grant.
+    /// Whether the release records each grant.
     by_grant: bool,
     before: State,
-    /// What the owners were granted by their own clocks, the last one last.
+    /// The grants of each owner by its own clock, oldest first.
     granted: [Vec<Grant>; OWNERS],
-    /// The limiter ends when it is not used.
+    /// Whether the limiter expires when nobody uses it.
     ends: bool,
-    /// A key was lost or a clock is wrong.
+    /// Whether a key was lost or a clock is wrong.
     disturbed: bool,
 }
 
 impl RateLimiter {
+    /// Creates a model for the scripts of a release.
     pub fn new(scripts: &ScriptSet) -> RateLimiter {
         let takes = |role: Role, parameter: Parameter| {
             scripts.script(role).is_some_and(|script| {
@@ -133,7 +135,7 @@ impl RateLimiter {
             State { limit: Some(limit), left: view.number(left.as_bytes()), taken: SmallVec::new() };
         if let Some(set) = view.sorted_set(taken.as_bytes()) {
             let grants = set.iter().filter_map(|(member, score)| {
-                // The member ends with the number of permits.
+                // The number of permits is at the end of the member.
                 let permits = u32::from_le_bytes(*member.last_chunk()?);
                 Some(Grant { at_ms: score as i64, permits: permits.into() })
             });
@@ -142,7 +144,7 @@ impl RateLimiter {
         state
     }
 
-    /// Returns the permits that clients in the owner's scope were granted less than an interval ago.
+    /// Returns the number of permits that clients in the owner's scope were granted less than an interval ago.
     fn granted_lately(&self, owner: usize, limit: Limit, clock_ms: i64) -> i64 {
         let clients = (0..OWNERS).filter(|client| !limit.per_client || *client == owner);
         let grants = clients.flat_map(|client| &self.granted[client]);
@@ -179,14 +181,14 @@ impl RateLimiter {
         });
         if !granted {
             let told = out.reply.int().unwrap_or(0);
-            // Some releases add a little, so that it surely has ended by then.
+            // Some releases add a little, so that the interval has surely ended by then.
             change.expect(L3, (1..=limit.interval_ms + 3).contains(&told), || {
                 format!("told to wait {told} ms, the interval is {} ms", limit.interval_ms)
             });
         }
     }
 
-    /// Notes that the owner gave back what it was granted last.
+    /// Notes that the owner has returned permits of its last grants.
     fn returned(&mut self, owner: usize, mut permits: i64) {
         while let Some(grant) = self.granted[owner].last_mut().filter(|_| permits > 0) {
             let back = grant.permits.min(permits);
@@ -236,7 +238,7 @@ impl Model for RateLimiter {
             INTERVAL_MS => out.int(asked.interval_ms),
             SCOPE => out.int(asked.per_client.into()),
             KEEP_ALIVE_MS => out.int(asked.keep_alive_ms),
-            // Few enough to come twice.
+            // From so few values that some repeat.
             RANDOM_NUMBER => out.int(call.request as i64 % 4),
             RANDOM => out.text(permit_id(call.request)),
             KEEPS_TAKEN => out.int(asked.keeps_taken.into()),
@@ -279,7 +281,7 @@ impl Model for RateLimiter {
                     only_existing: is_update && choice & 2 == 0,
                 }
             }
-            // Nobody gives back what it does not have.
+            // A client does not return permits that it does not have.
             RELEASE => {
                 let granted = self.granted[call.owner].iter().map(|grant| grant.permits).sum();
                 call.count = (i64::from(choice % 2) + 1).min(granted);
@@ -339,7 +341,7 @@ impl Model for RateLimiter {
                 });
             }
         }
-        // Only the operation that breaks it is to blame.
+        // Reports only the operation that breaks the sum.
         let counts = self.by_grant && before.adds_up() && !self.disturbed;
         change.expect(L2, after.adds_up() || !counts, || {
             let limit = after.limit.map_or(0, |limit| limit.rate);
@@ -352,7 +354,7 @@ impl Model for RateLimiter {
     }
 
     fn deadlines(&self, view: View, into: &mut Vec<i64>) {
-        // Permits that were given back are still among those that were taken.
+        // Returned permits are still recorded among the granted ones.
         let taken = (0..OWNERS).flat_map(|owner| self.state(owner, view).taken);
         let granted = self.granted.iter().flatten().copied();
         into.extend(granted.chain(taken).map(|grant| grant.at_ms + INTERVAL));

@@ -6,25 +6,25 @@ use crate::model::{OWNER_IDS, OWNERS};
 use crate::role::Role;
 use crate::text::contains;
 
-/// The permits that are left: those that all clients share, and those of one client.
+/// The permits left: those that all clients share, and those of one client.
 pub const LEFT: Parameter = Parameter::data_key("left");
 pub const CLIENT_LEFT: Parameter = Parameter::data_key("client_left");
-/// The permits that were handed out, likewise.
+/// The granted permits: of all clients, and of one client.
 pub const TAKEN: Parameter = Parameter::data_key("taken");
 pub const CLIENT_TAKEN: Parameter = Parameter::data_key("client_taken");
-/// The permits in each interval.
+/// The number of permits in each interval.
 pub const RATE: Parameter = Parameter::argument("rate");
 pub const INTERVAL_MS: Parameter = Parameter::argument("interval_ms");
-/// Whether clients share the permits, 0, or have their own, 1.
+/// Whether all clients share the permits (0), or each has its own (1).
 pub const SCOPE: Parameter = Parameter::argument("scope");
-/// How long an unused rate limiter lives.
+/// How long an unused rate limiter lives, in ms.
 pub const KEEP_ALIVE_MS: Parameter = Parameter::argument("keep_alive_ms");
-/// What tells two grants of the same instant apart: a number, or 16 bytes.
+/// A value that distinguishes two grants at the same time: a number, or 16 bytes.
 pub const RANDOM_NUMBER: Parameter = Parameter::argument("random_number");
 pub const RANDOM: Parameter = Parameter::argument("random");
-/// Whether a new rate leaves the permits that were handed out as they are.
+/// Whether granted permits still count after the rate is set anew.
 pub const KEEPS_TAKEN: Parameter = Parameter::argument("keeps_taken");
-/// Whether a rate is set only where there is one.
+/// Whether a rate is set only if there is one already.
 pub const ONLY_EXISTING: Parameter = Parameter::argument("only_existing");
 
 const KEYS: &[Parameter] = &[LOCK, LEFT, CLIENT_LEFT, TAKEN, CLIENT_TAKEN];
@@ -44,7 +44,7 @@ pub const ARGUMENTS: Arguments = Arguments {
 };
 
 fn adjust(role: Role, script: &[u8], draft: &mut Draft) {
-    // Some releases passed two of the keys only, and clients had none of their own.
+    // In some releases clients had no keys of their own, and this script took only two of the keys.
     if role == SET && contains(script, b"'del',KEYS[2],KEYS[3])") {
         draft.keys[2] = Some(TAKEN);
     }
@@ -55,7 +55,7 @@ fn adjust(role: Role, script: &[u8], draft: &mut Draft) {
     }
 }
 
-/// The names that only a rate limiter has: permits left and taken, for all clients and for each.
+/// The names that only rate limiters have: permits left and granted, for all clients and for each.
 pub struct PermitNames {
     pub left: String,
     pub taken: String,
@@ -64,6 +64,7 @@ pub struct PermitNames {
 }
 
 impl PermitNames {
+    /// Returns the names that belong to the limiter `lock`.
     pub fn new(lock: &str) -> PermitNames {
         PermitNames {
             left: format!("{{{lock}}}:value"),
@@ -74,7 +75,7 @@ impl PermitNames {
     }
 }
 
-/// Returns the client of an owner.
+/// Returns the client part of an owner's id.
 fn client_of(owner: &str) -> &str {
     owner.split(':').next().unwrap_or(owner)
 }

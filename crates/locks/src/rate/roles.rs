@@ -1,4 +1,4 @@
-//! What the scripts of a rate limiter do, and how they look.
+//! The roles of a rate limiter's scripts, and the shapes by which they are recognised.
 
 use crate::role::{Role, Shape};
 

@@ -1,4 +1,4 @@
-//! The model of rate limiters notices what it has to, and nothing else.
+//! Tests that the model of rate limiters reports violations, and only violations.
 
 use super::model::RateLimiter;
 use crate::invariant::Invariant;

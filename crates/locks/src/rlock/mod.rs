@@ -1,14 +1,15 @@
-//! RLock and its kin: one owner, who may hold it several times.
+//! RLock and its variants: one owner, who may hold the lock several times.
 //!
 //! | | |
 //! |---|---|
-//! | state | a hash, owner → holds; its time to live is the lease |
-//! | acquire | free or own: one more hold, the lease begins anew, nil. Held: how long it still is |
-//! | unlock | not held: nil. Holds left: the lease begins anew, 0. The last: gone, one message, 1 |
-//! | renew | own: the lease begins anew, 1. Else nothing, 0 |
-//! | force unlock | gone, one message, 1. Free: 0 |
+//! | state | a hash, owner → number of holds; its time to live is the lease |
+//! | acquire | if free or the owner's: one more hold, restarts the lease, nil. If held by another: returns the rest of the lease |
+//! | unlock | if not held by the owner: nil. If holds are left: restarts the lease, 0. After the last hold: deletes the lock, sends one message, 1 |
+//! | renew | if the owner's: restarts the lease, 1. Else 0 |
+//! | force unlock | deletes the lock, sends one message, 1. If free: 0 |
 //!
-//! Until 2.2 the state was a string, `{"o": owner, "c": holds}`. A spin lock tells nobody. A fenced lock counts a token up at each grant. A non-reentrant lock refuses its owner with an error.
+//! Until 2.2 the state was a string, `{"o": owner, "c": holds}`. A spin lock sends no messages. A fenced lock
+//! increments a token at each grant. A non-reentrant lock refuses its owner with an error.
 
 pub mod model;
 pub mod names;

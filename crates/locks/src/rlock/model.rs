@@ -1,4 +1,4 @@
-//! The model of RLock and its kin.
+//! The model of RLock and its variants.
 
 use super::names::{TOKEN, names, token};
 use super::roles;
@@ -6,7 +6,7 @@ use crate::invariant::Invariant::*;
 use crate::model::*;
 use crate::view::{FOREVER, MISSING, View};
 
-/// Which of the locks that share this model.
+/// The locks that share this model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
     RLock,
@@ -60,25 +60,41 @@ struct State {
     token: i64,
 }
 
-/// What an owner was granted.
+/// The lease that an owner was granted.
 #[derive(Clone, Copy, Debug, Default)]
 struct Claim {
     until_ms: i64,
-    /// The lease of its last acquire, which unlock and renewal ask for again.
+    /// The lease in its last acquire, which unlock and renewal request again.
     lease_ms: i64,
 }
 
+/// RLock or one of its variants.
 pub struct RLock {
     variant: Variant,
     names: Names,
     token: String,
     before: State,
     claims: [Claim; OWNERS],
-    /// The highest token that was given out.
+    /// The highest fencing token that was granted.
     highest: i64,
 }
 
+/// The owner and the holds of a lock that is a string, as cjson writes it: `{"o":"owner","c":1}`.
+fn text_hold(text: &[u8]) -> Option<(&str, i64)> {
+    let fields = std::str::from_utf8(text).ok()?.strip_prefix('{')?.strip_suffix('}')?;
+    let (mut owner, mut holds) = ("", 0);
+    for field in fields.split(',') {
+        match field.split_once(':')? {
+            ("\"o\"", text) => owner = text.trim_matches('"'),
+            ("\"c\"", count) => holds = count.parse().ok()?,
+            _ => {}
+        }
+    }
+    Some((owner, holds))
+}
+
 impl RLock {
+    /// Creates a model of a variant.
     pub fn new(variant: Variant) -> RLock {
         let names = names();
         RLock {
@@ -102,8 +118,8 @@ impl RLock {
             state.fields = hash.len();
             state.ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
         } else if let Some(text) = view.text(self.names.lock.as_bytes()) {
-            let hold: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
-            let count = |owner| if hold["o"] == owner { hold["c"].as_i64().unwrap_or(0) } else { 0 };
+            let (holder, holds) = text_hold(&text).unwrap_or_default();
+            let count = |owner: &str| if holder == owner { holds } else { 0 };
             state.exists = true;
             state.holds = OWNER_IDS.map(count);
             state.fields = 1;
@@ -265,7 +281,7 @@ impl Model for RLock {
             _ if claim.lease_ms > 0 => claim.lease_ms,
             _ => WATCHDOG_MS,
         };
-        // A watchdog runs while its client believes that it holds the lock, and beyond a lost lease.
+        // A watchdog runs as long as its client believes that it holds the lock, even after the lease was lost.
         call.operation != RENEW || claim.until_ms > 0
     }
 

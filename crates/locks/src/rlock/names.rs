@@ -1,9 +1,9 @@
-//! The keys of an RLock and its kin.
+//! The keys of RLock and its variants.
 
 use crate::binding::{Arguments, LEASE_MS, Parameter};
 use crate::model::Names;
 
-/// A fenced lock's counter.
+/// The counter of a fenced lock.
 pub const TOKEN: Parameter = Parameter::data_key("token");
 
 pub const ARGUMENTS: Arguments =
@@ -11,6 +11,7 @@ pub const ARGUMENTS: Arguments =
 
 pub const FENCED_ARGUMENTS: Arguments = Arguments { keys: &[("'incr',KEYS[", TOKEN)], ..ARGUMENTS };
 
+/// Returns the names of the lock.
 pub fn names() -> Names {
     Names::new("my:lock", "redisson_lock__channel")
 }

@@ -1,4 +1,5 @@
-//! What the scripts of RLock, spin, fenced and non-reentrant locks do, and how they look.
+//! The roles of the scripts of RLock, spin, fenced and non-reentrant locks, and the shapes by which they are
+//! recognised.
 
 use crate::role::{Role, Shape};
 

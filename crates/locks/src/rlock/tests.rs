@@ -1,4 +1,4 @@
-//! The model of RLock and its kin notices what it has to, and nothing else.
+//! Tests that the model of RLock and its variants reports violations, and only violations.
 
 use super::model::{RLock, Variant};
 use crate::invariant::Invariant;

@@ -1,15 +1,15 @@
-//! RReadWriteLock: many readers or one writer, who may read too.
+//! RReadWriteLock: many readers, or one writer, who may also read.
 //!
 //! | | |
 //! |---|---|
-//! | state | a hash: `mode`, reader → holds, writer → holds; one key for each hold of a reader, with its lease |
-//! | read acquire | free, read mode, or the writer itself: one more hold, nil. Else how long it is still held |
-//! | write acquire | free, or the writer itself: one more hold, nil. Leases of a writer add up, by Redisson's design |
-//! | read unlock | not held: nil. The key lives on for the longest hold that is left, 0; the last hold: gone, a message, 1 |
-//! | write unlock | not held: nil. Holds left: 0. The last: the owner's reads go on in read mode, or gone and a message; 1 |
-//! | renew | own holds only |
-//! | force unlock | in its mode: gone, a message, 1. Else 0 |
-//! | read is locked | whether anybody reads, the writer included |
+//! | state | a hash: `mode`, reader → number of holds, writer → number of holds; and a key for each hold of a reader, whose time to live is its lease |
+//! | read acquire | if free, in read mode, or the writer's: one more hold, nil. Else returns the rest of the lease |
+//! | write acquire | if free, or the writer's: one more hold, nil. The leases of a writer add up, by Redisson's design |
+//! | read unlock | if not held: nil. If holds are left: the key lives as long as the longest of them, 0. After the last hold: deletes the lock, sends a message, 1 |
+//! | write unlock | if not held: nil. If holds are left: 0. After the last: continues in read mode if the owner also reads, else deletes the lock and sends a message; 1 |
+//! | renew | renews only the owner's holds |
+//! | force unlock | in the mode of the request: deletes the lock, sends a message, 1. Else 0 |
+//! | read is locked | whether anybody reads, including the writer |
 
 pub mod model;
 pub mod names;

@@ -48,7 +48,7 @@ struct State {
     reads: [i64; OWNERS],
     writes: [i64; OWNERS],
     ttl_ms: i64,
-    /// Time to live of the key of each hold.
+    /// The time to live, in ms, of the key of each hold.
     holds_ms: [[i64; HOLD_DEPTH]; OWNERS],
 }
 
@@ -61,7 +61,7 @@ const FREE: State = State {
 };
 
 impl State {
-    /// Returns how long the longest of these read holds still runs.
+    /// Returns the rest of the longest of these read holds, in ms.
     fn longest_hold_ms(&self, reads: [i64; OWNERS]) -> i64 {
         let holds = self.holds_ms.iter().zip(reads);
         let left = holds.flat_map(|(holds, count)| &holds[..HOLD_DEPTH.min(count.max(0) as usize)]);
@@ -69,32 +69,34 @@ impl State {
     }
 }
 
-/// What an owner was granted, and what it waits for.
+/// The leases that an owner was granted, and the lock that it waits for.
 #[derive(Clone, Debug, Default)]
 struct Claim {
-    /// The end of each read hold, the last one last.
+    /// The end of each read hold, in the order of the grants.
     reads_ms: Vec<i64>,
-    /// The end of the write hold; 0: none.
+    /// The end of the write hold; 0 if there is none.
     write_ms: i64,
-    /// The leases of its last acquires, which unlock and renewal ask for again.
+    /// The leases in its last acquires, which unlock and renewal request again.
     read_lease_ms: i64,
     write_lease_ms: i64,
     waits: Option<Mode>,
 }
 
+/// A read/write lock.
 pub struct ReadWriteLock {
     names: Names,
     hold_names: HoldNames,
-    /// The messages of a write unlock and a forced one: 0 wakes one waiter, 1 all readers.
+    /// The messages of a write unlock and of a forced one: 0 wakes one waiter, 1 wakes all readers.
     write_message: &'static str,
     write_force_message: &'static str,
-    /// The key of each hold; none in releases before they had one.
+    /// The keys of each owner's holds; empty in releases without such keys.
     hold_keys: Vec<Vec<String>>,
     before: State,
     claims: [Claim; OWNERS],
 }
 
 impl ReadWriteLock {
+    /// Creates a model for the scripts of a release.
     pub fn new(scripts: &ScriptSet) -> ReadWriteLock {
         let lock = "my:lock";
         let mut hold_names = HoldNames::new(lock);
@@ -103,8 +105,8 @@ impl ReadWriteLock {
                 .script(role)
                 .is_some_and(|script| script.uses.iter().any(|used| used.eq_ignore_ascii_case(word)))
         };
-        // Some releases took the text before the first colon for the part that the keys of all holds have in common;
-        // later ones the text before the owner, which they put together.
+        // Some releases took the text before the first colon as the prefix of all holds' keys. Later releases take the
+        // text before the owner.
         if uses(roles::READ_UNLOCK, "split") && !uses(roles::READ_UNLOCK, "append") {
             hold_names.all_holds = "{my".to_owned();
         }
@@ -151,12 +153,12 @@ impl ReadWriteLock {
         state
     }
 
-    /// Returns whether the key lives as long as all leases that were granted.
+    /// Returns whether the key lives as long as all granted leases.
     fn are_kept(&self, ttl_ms: i64, now_ms: i64) -> bool {
         ttl_ms >= self.longest_ms(now_ms)
     }
 
-    /// Returns how long the longest lease still runs.
+    /// Returns the rest of the longest lease, in ms.
     fn longest_ms(&self, now_ms: i64) -> i64 {
         let ends =
             self.claims.iter().flat_map(|claim| claim.reads_ms.iter().copied().chain([claim.write_ms]));
@@ -165,7 +167,7 @@ impl ReadWriteLock {
 
     fn expect_kept(&self, kept: bool, change: &mut Change<State>) {
         let Change { call, before, after, .. } = *change;
-        // Only the operation that breaks it is to blame.
+        // Reports only the operation that breaks this.
         let broken = kept && !self.are_kept(after.ttl_ms, call.now_ms);
         change.expect(M2, !broken, || {
             let longest = self.longest_ms(call.now_ms);
@@ -176,7 +178,7 @@ impl ReadWriteLock {
         });
     }
 
-    /// Notes that the owner was granted a lease.
+    /// Records the lease that the owner was granted.
     fn claim(&mut self, call: &Call) {
         let end_ms = call.now_ms + call.lease_ms;
         let claim = &mut self.claims[call.owner];
@@ -294,7 +296,7 @@ impl ReadWriteLock {
         let mut reads = before.reads;
         reads[owner] -= 1;
         if before.mode == Mode::Read && !self.hold_keys.is_empty() && before.longest_hold_ms(reads) <= 0 {
-            // All other holds have come to their end: whether they are still counted is nobody's concern.
+            // All other holds have expired; whether the lock still counts them makes no difference.
             return;
         }
         change.expect(A1, after.reads == reads && after.writes == before.writes, || {
@@ -328,7 +330,7 @@ impl ReadWriteLock {
         let kept = self.are_kept(before.ttl_ms, now_ms);
         let mut writes = before.writes;
         writes[owner] -= 1;
-        // With holds left the lease begins anew, as it was last asked for.
+        // If holds are left, the lease restarts with its last requested length.
         self.claims[owner].write_ms = if writes[owner] > 0 { now_ms + lease_ms } else { 0 };
         change.expect(A1, after.reads == before.reads && after.writes == writes, || {
             format!(
@@ -380,7 +382,7 @@ impl ReadWriteLock {
         });
         if read && !self.hold_keys.is_empty() {
             let mine = &after.holds_ms[owner][..HOLD_DEPTH.min(held as usize)];
-            // A hold that ended by itself is not brought back.
+            // A hold that has expired is not restored.
             let living =
                 mine.iter().zip(before.holds_ms[owner]).filter(|(_, before_ms)| *before_ms != MISSING);
             let mut living = living.map(|(after_ms, _)| *after_ms);
@@ -400,7 +402,7 @@ impl ReadWriteLock {
         }
         let claim = &mut self.claims[owner];
         if read {
-            // A hold that ended by itself is not brought back.
+            // A hold that has expired is not restored.
             let living = claim.reads_ms.iter_mut().filter(|end| **end >= now_ms);
             living.for_each(|end| *end = now_ms + lease_ms);
         } else {
@@ -425,7 +427,7 @@ impl ReadWriteLock {
         }
     }
 
-    /// Expects that waiters who may go on now are told.
+    /// Expects a message for the waiters who may continue now.
     fn expect_woken(&self, change: &mut Change<State>) {
         let Change { call, out, before, after, .. } = *change;
         let may = |state: State, wants: Mode| {
@@ -495,7 +497,7 @@ impl Model for ReadWriteLock {
         let claim = &self.claims[call.owner];
         match call.operation {
             READ_ACQUIRE | WRITE_ACQUIRE => call.lease_ms = LEASES_MS[choice as usize % LEASES_MS.len()],
-            // Only leases that were not asked for are renewed.
+            // Only leases of the default length are renewed.
             READ_RENEW => {
                 call.lease_ms = WATCHDOG_MS;
                 return !claim.reads_ms.is_empty() && claim.read_lease_ms == WATCHDOG_MS;
@@ -511,7 +513,7 @@ impl Model for ReadWriteLock {
 
     fn before(&mut self, call: &Call, view: View) {
         self.before = self.state(view);
-        // Holds that ended with the key are nobody's.
+        // Holds that expired with the key belong to nobody.
         if self.before.mode == Mode::Free {
             for claim in &mut self.claims {
                 claim.reads_ms.retain(|end| *end > call.now_ms);

@@ -5,13 +5,13 @@ use crate::binding::{Arguments, Draft, LEASE_MS, Parameter};
 use crate::model::{OWNER_IDS, OWNERS};
 use crate::role::Role;
 
-/// The beginning of the keys of one reader's holds.
+/// The prefix of the keys of one reader's holds.
 pub const HOLDS: Parameter = Parameter::name("holds");
-/// The beginning of the keys of all readers' holds.
+/// The prefix of the keys of all readers' holds.
 pub const ALL_HOLDS: Parameter = Parameter::name("all_holds");
-/// The owner as a writer.
+/// The owner's id as a writer.
 pub const WRITER: Parameter = Parameter::argument("writer");
-/// An owner that is passed as a key, as the first releases did.
+/// An owner that is passed as a key, as in the first releases.
 pub const OWNER_KEY: Parameter = Parameter::data_key("owner_key");
 
 pub const ARGUMENTS: Arguments = Arguments {
@@ -37,7 +37,7 @@ fn adjust(role: Role, _: &[u8], draft: &mut Draft) {
     }
 }
 
-/// The names that only a read/write lock has.
+/// The names that only read/write locks have.
 pub struct HoldNames {
     pub holds: [String; OWNERS],
     pub all_holds: String,
@@ -45,6 +45,7 @@ pub struct HoldNames {
 }
 
 impl HoldNames {
+    /// Returns the names that belong to the lock `lock`.
     pub fn new(lock: &str) -> HoldNames {
         HoldNames {
             holds: OWNER_IDS.map(|owner| format!("{{{lock}}}:{owner}:rwlock_timeout")),
@@ -54,26 +55,26 @@ impl HoldNames {
     }
 }
 
-/// How many holds of one reader models look at one by one.
+/// The number of holds of one reader that models examine one by one.
 pub const HOLD_DEPTH: usize = 4;
 
-/// The field that says whether readers or a writer hold a lock.
+/// The field that says whether readers or a writer hold the lock.
 pub const MODE: &[u8] = b"mode";
 
-/// Returns the beginnings that the keys of an owner's holds can have. `seen` is what came before and after an owner in a key that a
-/// client used.
+/// Returns the prefixes that the keys of an owner's holds can have. `seen` is the text before and after the owner in a
+/// key that a client has used.
 pub fn hold_prefixes(lock: &[u8], owner: &[u8], seen: Option<&(Vec<u8>, Vec<u8>)>) -> [Vec<u8>; 2] {
     let current = match seen {
         Some((front, back)) => [front, owner, back].concat(),
         None if lock.contains(&b'{') => [lock, b":", owner, b":rwlock_timeout"].concat(),
         None => [b"{", lock, b"}:", owner, b":rwlock_timeout"].concat(),
     };
-    // Older releases put the name of the lock before the owner as it is.
+    // Older releases put the lock's plain name before the owner.
     let old = [lock, b":", owner, b":rwlock_timeout"].concat();
     [current, old]
 }
 
-/// Returns the beginning of the keys of an owner's holds as releases up to 3.5.4 made it.
+/// Returns the prefix of the keys of an owner's holds in releases up to 3.5.4.
 pub fn old_holds(lock: &str, owner: usize) -> String {
     format!("{lock}:{}:rwlock_timeout", OWNER_IDS[owner])
 }

@@ -1,4 +1,4 @@
-//! What the scripts of a read/write lock do, and how they look.
+//! The roles of a read/write lock's scripts, and the shapes by which they are recognised.
 
 use crate::role::{Role, Shape};
 

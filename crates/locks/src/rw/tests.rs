@@ -1,4 +1,4 @@
-//! The model of read/write locks notices what it has to, and nothing else.
+//! Tests that the model of read/write locks reports violations, and only violations.
 
 use super::model::ReadWriteLock;
 use crate::binding::{MESSAGE, OWNER};

@@ -1,15 +1,15 @@
-//! RSemaphore: a number of permits.
+//! RSemaphore: a fixed number of permits.
 //!
 //! | | |
 //! |---|---|
 //! | state | a string with the number of free permits |
-//! | try set | only where there is none, for a time or for ever: 1 and a message; else 0 |
-//! | acquire | enough: that many less, 1. Else 0 |
-//! | set | until 3.5.3: as try set, without an answer |
-//! | release, add | that many more, and a message with a positive number |
-//! | reduce | until 3.11.6: that many less, even below nought |
-//! | release if exists | the same, 1; where there is none nothing, 0 |
-//! | drain | none left; how many there were |
+//! | try set | if there is none: sets the number, with or without an expiry, sends a message, 1. Else 0 |
+//! | acquire | if enough are free: takes them, 1. Else 0 |
+//! | set | until 3.5.3: like try set, without a reply |
+//! | release, add | adds permits, and sends a message with a positive number |
+//! | reduce | until 3.11.6: removes permits, even below zero |
+//! | release if exists | if the semaphore exists: adds permits, 1. Else 0 |
+//! | drain | takes all permits, and returns how many there were |
 
 pub mod model;
 pub mod names;

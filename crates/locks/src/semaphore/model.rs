@@ -27,6 +27,7 @@ const OPERATIONS: &[Operation] = &[
     Operation::new("reduce", Sends::Script(roles::REDUCE)),
 ];
 
+/// A semaphore.
 pub struct Semaphore {
     names: Names,
     before: Option<i64>,

@@ -1,4 +1,4 @@
-//! What the scripts of a semaphore do, and how they look.
+//! The roles of a semaphore's scripts, and the shapes by which they are recognised.
 
 use crate::role::{Role, Shape};
 

@@ -1,4 +1,4 @@
-//! The model of semaphores notices what it has to, and nothing else.
+//! Tests that the model of semaphores reports violations, and only violations.
 
 use super::model::Semaphore;
 use crate::invariant::Invariant;

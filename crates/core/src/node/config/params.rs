@@ -8,26 +8,26 @@ use ParamKind::*;
 
 const INT_MAX: i64 = i32::MAX as i64;
 
-/// What values a parameter takes.
+/// The type and range of a parameter's values.
 #[derive(Clone, Copy, Debug)]
 pub enum ParamKind {
-    /// Another name of a parameter.
+    /// Another name for the parameter named here.
     Alias(&'static str),
     Bool,
-    /// One of these words.
+    /// Exactly one of these words.
     Choice(&'static [&'static str]),
-    /// Set at start-up only.
+    /// Can be set at start-up only.
     Fixed,
     Int(i64, i64),
     KeyspaceEvents,
-    /// Bytes, with an optional unit (`kb`, `mb`, …).
+    /// A number of bytes, with an optional unit (`kb`, `mb`, …).
     Memory,
     OutputLimits,
-    /// Not to be set over a connection.
+    /// Cannot be set over a connection.
     Protected,
     SavePoints,
     Text,
-    /// Some of these words.
+    /// Any of these words.
     Words(&'static [&'static str]),
 }
 
@@ -53,16 +53,21 @@ impl Param {
         Param { since_7_2: true, ..self }
     }
 
-    /// Whether no pattern finds it, only its name.
+    /// Returns whether the parameter is found only by its exact name, never by a pattern.
     pub fn is_hidden_in(&self, version: Version) -> bool {
         self.hidden_since_7_2 && version >= Version::V7_2
     }
 
+    /// Returns whether a release has the parameter.
     pub fn exists_in(&self, version: Version) -> bool {
         !self.since_7_2 || version >= Version::V7_2
     }
 
-    /// The canonical text of a new value, or Redis's words for why it is refused.
+    /// Returns the canonical text of a new value, or Redis's reason for refusing it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the value has the wrong type or is out of range.
     pub fn parse(&self, value: &[u8], old: &str) -> Result<String, ConfigError> {
         let text = String::from_utf8_lossy(value).into_owned();
         match self.kind {
@@ -110,7 +115,7 @@ fn one_of(words: &[&str]) -> String {
     format!("argument(s) must be one of the following: {}", words.join(", "))
 }
 
-/// `100mb` and its like, in bytes: `k` is 1000, `kb` 1024.
+/// Parses a size such as `100mb` and returns it in bytes. `k` is 1000, `kb` is 1024.
 pub fn parse_memory(text: &str) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let unit: u64 = match text[digits..].to_ascii_lowercase().as_str() {
@@ -128,7 +133,8 @@ pub fn parse_memory(text: &str) -> Option<u64> {
 
 const CLIENT_CLASSES: [&str; 3] = ["normal", "slave", "pubsub"];
 
-/// The classes of `client-output-buffer-limit` in its canonical text: name, hard limit, soft limit, seconds.
+/// Returns the classes of `client-output-buffer-limit`, given its canonical text: name, hard limit, soft limit,
+/// seconds.
 pub fn output_limits(text: &str) -> Vec<(&str, u64, u64, u64)> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     let number = |word: &str| word.parse().unwrap_or(0);
@@ -170,7 +176,7 @@ fn parse_save_points(text: &str) -> Result<String, ConfigError> {
     Ok(words.join(" "))
 }
 
-/// All parameters, by name. Types, ranges and defaults as `CONFIG GET` and `CONFIG SET` of Redis show them.
+/// All parameters, sorted by name, with the types, ranges and defaults of Redis's `CONFIG GET` and `CONFIG SET`.
 pub const PARAMS: &[Param] = &[
     Param::new("acl-pubsub-default", "resetchannels", Choice(&["allchannels", "resetchannels"])),
     Param::new("aclfile", "", Fixed),

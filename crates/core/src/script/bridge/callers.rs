@@ -1,12 +1,13 @@
-//! Who called: names and positions out of Lua's call stack, for error texts.
+//! Names and positions of callers, read from Lua's call stack for error texts.
 
 use std::ffi::{CStr, c_char, c_int};
 
-use mlua::ffi::{self, lua_Debug, lua_State};
+use mlua_sys::{self as ffi, lua_Debug, lua_State};
 
 use super::stack::Stack;
 
-/// What `lua_getinfo` fills in as `what` asks, about the function at `level` of the call stack. Nothing if the stack is not so deep.
+/// Returns what `lua_getinfo` reports, for the options `what`, about the function at `level` of the call stack, or
+/// `None` if the stack is not that deep.
 ///
 /// # Safety
 /// `state` is live and its call stack may be read: it is running a function, or suspended in a hook. The strings of the record live as
@@ -24,7 +25,7 @@ unsafe fn record_of(state: *mut lua_State, level: c_int, what: &CStr) -> Option<
     }
 }
 
-/// The name by which the running function was called (`?` if unknown), and whether as a method.
+/// Returns the name by which the running function was called (`?` if unknown), and whether as a method.
 ///
 /// # Safety
 /// As for [`record_of`].
@@ -37,11 +38,11 @@ pub(super) unsafe fn running_function(state: *mut lua_State) -> (String, bool) {
     }
 }
 
-/// Source and current line of the function at `level`, or of the one that called it if it is not a Lua function.
+/// Returns the source and current line of the function at `level`, or of its caller if it is not a Lua function.
 ///
 /// # Safety
 /// As for [`record_of`].
-pub(super) unsafe fn place(state: *mut lua_State, level: c_int) -> Option<(Vec<u8>, i32)> {
+pub(super) unsafe fn location(state: *mut lua_State, level: c_int) -> Option<(Vec<u8>, i32)> {
     // SAFETY: by the caller; the texts are copied at once.
     unsafe {
         let mut record = record_of(state, level, c"Sl")?;
@@ -53,14 +54,14 @@ pub(super) unsafe fn place(state: *mut lua_State, level: c_int) -> Option<(Vec<u
 }
 
 impl Stack<'_> {
-    /// Source and line of the code at `level` (see [`place`]).
-    pub fn place(&self, level: i32) -> Option<(Vec<u8>, i32)> {
+    /// Returns the source and current line of the code at `level` (see [`location`]).
+    pub fn location(&self, level: i32) -> Option<(Vec<u8>, i32)> {
         // SAFETY: a `Stack` belongs to the running function.
-        unsafe { place(self.state(), level) }
+        unsafe { location(self.state(), level) }
     }
 }
 
-/// The bytes of a C string; none of a null pointer.
+/// Returns the bytes of a C string, or an empty slice for a null pointer.
 ///
 /// # Safety
 /// `text` is null or a NUL-terminated string that outlives the result's use.

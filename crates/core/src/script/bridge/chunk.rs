@@ -1,13 +1,13 @@
-//! Compiling: text only, and each chunk gets the environment it may have.
+//! Compiles chunks, from text only, and gives each chunk its environment.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::{ptr, slice};
 
-use mlua::ffi::{self, lua_State};
+use mlua_sys::{self as ffi, lua_State};
 
 use super::machine::Shared;
 
-/// Compiles `text` and leaves the function, or the message, on top. Returns Lua's status.
+/// Compiles `text` and pushes the function, or the error message. Returns Lua's status.
 ///
 /// # Safety
 /// `state` is live, with room for two values.
@@ -23,8 +23,8 @@ pub(super) unsafe fn load_text(state: *mut lua_State, text: &[u8], name: &CStr) 
     }
 }
 
-/// What is left to read. A blank goes first: Lua takes a text that starts with ESC for byte code, and byte code can do
-/// anything, so it has to be read (and refused) as text.
+/// The unread rest of a chunk's text. A blank precedes it: Lua takes a text that starts with ESC for byte code, and
+/// byte code can do anything, so everything has to be read (and byte code refused) as text.
 struct Source<'a> {
     blank_given: bool,
     rest: &'a [u8],
@@ -47,7 +47,7 @@ unsafe extern "C-unwind" fn read_text(
     }
 }
 
-/// Reads pieces from the Lua function at 1 (the reader behind `load`); keeps the current piece at 3.
+/// Reads the next piece from the Lua function at 1 (the reader passed to `load`), and keeps it at 3.
 ///
 /// # Safety
 /// Only `lua_load` calls it, with `data` pointing to the number of calls so far.
@@ -76,13 +76,13 @@ pub(super) unsafe extern "C-unwind" fn read_from_function(
             ffi::lua_replace(state, 3);
             piece = ffi::lua_tolstring(state, 3, size);
         }
-        // A chunk that begins with nothing is asked for once more; the blank has hidden that from Lua.
+        // Lua calls the reader once more if the first piece is empty; the inserted blank has hidden that from Lua.
         if *size == 0 && *calls == 2 { read_from_function(state, data, size) } else { piece }
     }
 }
 
-/// Gives the function on top its environment: the plain table of globals, whose entries it finds at once, or, if it
-/// assigns to globals anywhere, the guarded one that refuses that.
+/// Sets the environment of the function on top. A chunk that assigns to globals anywhere gets the guarded table, which
+/// refuses that. All others get the plain table of globals, which is faster to read.
 ///
 /// # Safety
 /// A Lua function is on top; there is room for one value.
@@ -96,7 +96,7 @@ pub(super) unsafe fn set_environment(state: *mut lua_State) {
     }
 }
 
-/// Whether the function on top, or one inside it, assigns to a global.
+/// Returns whether the function on top, or a function inside it, assigns to a global.
 ///
 /// # Safety
 /// A Lua function is on top.
@@ -105,7 +105,7 @@ unsafe fn assigns_globals(state: *mut lua_State) -> bool {
     // SAFETY: by the caller. `lua_dump` calls `append` alone, allocates nothing and does not raise, so `code` is always dropped.
     unsafe { ffi::lua_dump_(state, append, (&raw mut code).cast()) };
     let mut dump = Dump { bytes: &code[HEADER.min(code.len())..] };
-    // An unreadable dump counts as one that assigns: the guarded environment is right for every chunk.
+    // An unreadable dump counts as one that assigns: the guarded environment works for every chunk.
     dump.function_assigns_globals().unwrap_or(true)
 }
 
@@ -127,7 +127,7 @@ const HEADER: usize = 12;
 const OP_SETGLOBAL: u8 = 7;
 const OPCODE_MASK: u8 = 0x3f;
 
-/// A reader of Lua 5.1's dump format, as this platform writes it.
+/// A reader of Lua 5.1's dump format as written on this platform.
 struct Dump<'a> {
     bytes: &'a [u8],
 }

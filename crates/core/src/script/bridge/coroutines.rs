@@ -1,10 +1,12 @@
-//! The `coroutine` functions that create and resume: as Lua's own, but within the limits of a script's native stack and of its slices.
+//! The `coroutine` functions that create and resume coroutines. They work like Lua's own, within the limits of a
+//! script's native stack and slices.
 //!
-//! Like those in [`super::guard`], whose words the SAFETY comments use, they raise Lua errors from their own frames, which own nothing.
+//! Like those in [`super::guard`], which defines the terms of the SAFETY comments, they raise Lua errors from their own
+//! frames, which own nothing.
 
 use std::ffi::{CStr, c_int};
 
-use mlua::ffi::{self, lua_State};
+use mlua_sys::{self as ffi, lua_State};
 
 use super::machine::{Shared, pause, raise_end};
 
@@ -71,11 +73,12 @@ pub(super) unsafe extern "C-unwind" fn resume(state: *mut lua_State) -> c_int {
     }
 }
 
-/// How many times coroutines may be resumed within a slice. Each coroutine counts its instructions for itself, so
-/// without this one slice of a few nested coroutines could go on for hours.
+/// The most resumes of coroutines within a slice. Each coroutine counts its own instructions, so without this limit a
+/// single slice of a few nested coroutines could run for hours.
 const RESUMES_PER_SLICE: u32 = 1000;
 
-/// Resumes `other` with the topmost `arguments` values. Returns how many results it left, or nothing with an error value on top.
+/// Resumes `other` with the topmost `arguments` values. Returns the number of results, or `None` with an error value on
+/// top.
 ///
 /// # Safety
 /// Called in a frame of Lua's own that owns nothing, with room for three values; `other` is a live thread of the same state.
@@ -96,7 +99,7 @@ unsafe fn resume_other(state: *mut lua_State, other: *mut lua_State, arguments: 
             ffi::lua_pushfstring(state, c"cannot resume %s coroutine".as_ptr(), state_name.as_ptr());
             return None;
         }
-        // A refused allocation would be raised in `other`, where nothing catches it yet.
+        // A refused allocation would raise in `other`, where nothing catches it yet.
         shared.memory.enforced.set(false);
         let has_room = ffi::lua_checkstack(other, arguments) != 0;
         shared.memory.enforced.set(true);
@@ -121,7 +124,7 @@ unsafe fn resume_other(state: *mut lua_State, other: *mut lua_State, arguments: 
     }
 }
 
-/// The word for a coroutine that cannot be resumed now.
+/// Returns the state of a coroutine that cannot be resumed now, as the error text names it.
 ///
 /// # Safety
 /// Called in a frame of Lua's own that owns nothing, with room for three values; `other` is a live thread of the same state.
@@ -148,7 +151,8 @@ unsafe fn why_not_resumable(state: *mut lua_State, other: *mut lua_State) -> Opt
     }
 }
 
-/// Scripts run on a Lua thread of their own; to them it is the main one, which has no name.
+/// Returns the running coroutine. A script runs on its own Lua thread, which it sees as the main thread, so that one
+/// has no name.
 ///
 /// # Safety
 /// Only Lua calls it, as a function of a script.

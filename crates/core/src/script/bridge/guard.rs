@@ -1,14 +1,16 @@
-//! The functions of Lua's own libraries that would see through read-only tables, escape, or hurt.
+//! Replacements for functions of Lua's libraries that would bypass read-only tables, escape the sandbox, or harm the
+//! server.
 //!
-//! Lua calls the functions here directly, and they raise errors from their own frames. That is sound since their frames own nothing: an
-//! error is a `longjmp`, which drops nothing. What the SAFETY comments call *a frame of Lua's own* is such a function while Lua runs it: its
-//! `state` is live and belongs to a machine, its arguments are at 1 and up, it has room for LUA_MINSTACK values beyond them, and Lua catches
-//! what it raises, at the latest where the machine runs the script.
+//! Lua calls these functions directly, and they raise errors from their own frames. That is sound because their frames
+//! own nothing: an error is a `longjmp`, which runs no destructors. In SAFETY comments, *a frame of Lua's own* means
+//! such a function while Lua runs it: its `state` is live and belongs to a machine, its arguments are at 1 and up, it
+//! has room for LUA_MINSTACK values beyond them, and Lua catches what it raises, at the latest where the machine runs
+//! the script.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
-use mlua::ffi::{self, lua_CFunction, lua_State};
+use mlua_sys::{self as ffi, lua_CFunction, lua_State};
 
 use super::machine::{Shared, raise_end};
 use super::proxies::proxy_at;
@@ -17,7 +19,7 @@ use super::{chunk, coroutines};
 
 const READ_ONLY: &CStr = c"Attempt to modify a readonly table";
 
-/// Library, name and replacement.
+/// The library, the name and the replacement of each function.
 pub(super) const REPLACED: &[(&str, &str, lua_CFunction)] = &[
     ("", "next", next),
     ("", "pairs", pairs),
@@ -41,13 +43,13 @@ pub(super) const REPLACED: &[(&str, &str, lua_CFunction)] = &[
     ("table", "foreach", table_foreach),
 ];
 
-/// Functions of `string` that match patterns, all with the pattern as their second argument.
+/// The functions of `string` that match patterns. The pattern is their second argument.
 const MATCHING: &[&CStr] = &[c"find", c"match", c"gmatch", c"gfind", c"gsub"];
 
-/// The most pattern items that a match may have to recurse for.
+/// The most pattern items for which a match may recurse.
 const MAX_PATTERN_DEPTH: usize = 2000;
 
-/// Opens the libraries that scripts may use, unguarded, but with limits on patterns.
+/// Opens the libraries that scripts may use. Adds limits on patterns, but no other guards.
 ///
 /// # Safety
 /// `state` is fresh, and its memory limit is off.
@@ -78,7 +80,8 @@ unsafe extern "C-unwind" fn open(state: *mut lua_State) -> c_int {
     0
 }
 
-/// Wraps the functions that match patterns: a match recurses for each repetition and capture of its pattern, without a limit.
+/// Wraps the functions that match patterns. Lua's matcher recurses for each repetition and capture of a pattern,
+/// without a limit.
 ///
 /// # Safety
 /// Called in a frame of Lua's own with room for four values; the string library is open.
@@ -119,7 +122,7 @@ unsafe extern "C-unwind" fn match_within_limits(state: *mut lua_State) -> c_int 
     }
 }
 
-/// Puts the real table in the place of the proxy at `index`, if it is one.
+/// Replaces the proxy at `index` by its real table. Does nothing for other values.
 ///
 /// # Safety
 /// Called in a frame of Lua's own that owns nothing, with room for three values.
@@ -133,8 +136,8 @@ unsafe fn see_through(state: *mut lua_State, index: c_int) {
     }
 }
 
-/// Raises `text` behind the position of the Lua code that runs right below this function, if there is any: what Redis's patched
-/// `lua_settable` does.
+/// Raises `text`, preceded by the position of the Lua code that called this function, if any. Redis's patched
+/// `lua_settable` does the same.
 ///
 /// # Safety
 /// Called in a frame of Lua's own that owns nothing, with room for three values.
@@ -263,7 +266,7 @@ unsafe extern "C-unwind" fn setmetatable(state: *mut lua_State) -> c_int {
     }
 }
 
-/// Leaves the function that argument 1 means (a function, or a level of the call stack) on top.
+/// Pushes the function that argument 1 names: a function, or a level of the call stack.
 ///
 /// # Safety
 /// Called in a frame of Lua's own that owns nothing, with room for three values.
@@ -291,7 +294,7 @@ unsafe fn push_function_argument(state: *mut lua_State, optional: bool) {
     }
 }
 
-/// The plain table of globals never becomes a value that a script holds: it is shown as its proxy.
+/// Returns a function's environment. For the plain table of globals, which scripts must never hold, returns its proxy.
 ///
 /// # Safety
 /// Only Lua calls it, as a function of a script.
@@ -324,7 +327,8 @@ unsafe extern "C-unwind" fn setfenv(state: *mut lua_State) -> c_int {
         push_function_argument(state, false);
         ffi::lua_pushvalue(state, 2);
         if ffi::lua_isnumber(state, 1) != 0 && ffi::lua_tonumber(state, 1) == 0.0 {
-            // The globals of the whole thread: chunks get their environment by name here, so there is nothing to change.
+            // Changes nothing: level 0 means the globals of the whole thread, but chunks here do not take their
+            // environment from it.
             return 0;
         }
         if ffi::lua_iscfunction(state, -2) != 0 || ffi::lua_setfenv(state, -2) == 0 {
@@ -334,7 +338,7 @@ unsafe extern "C-unwind" fn setfenv(state: *mut lua_State) -> c_int {
     }
 }
 
-/// Leaves the loaded function, or nil and the message.
+/// Pushes the compiled function, or nil and the error message.
 ///
 /// # Safety
 /// Called in a frame of Lua's own that owns nothing, with room for three values.
@@ -381,7 +385,7 @@ unsafe extern "C-unwind" fn load(state: *mut lua_State) -> c_int {
     }
 }
 
-/// `pcall` as Redis has it: an error table is given as the text of its field `err`.
+/// Calls a function in protected mode. As in Redis, an error table is returned as the text of its field `err`.
 ///
 /// # Safety
 /// Only Lua calls it, as a function of a script.
@@ -414,7 +418,8 @@ unsafe extern "C-unwind" fn pcall(state: *mut lua_State) -> c_int {
     }
 }
 
-/// Without a metatable only: one with a finalizer would run script code inside the collector, where nothing can stop it.
+/// Creates a proxy without a metatable only: a finalizer would run script code inside the collector, where nothing can
+/// stop it.
 ///
 /// # Safety
 /// Only Lua calls it, as a function of a script.
@@ -449,7 +454,8 @@ fn describe(lua: &mut Stack) -> Raised<usize> {
     Ok(1)
 }
 
-/// Lua's own computes the length of the range in an `int`, and the compiler drops its test for an overflow.
+/// Returns the elements of a list. Lua's own `unpack` computes the length of the range in an `int`, and the compiler
+/// removes its check for an overflow.
 ///
 /// # Safety
 /// Only Lua calls it, as a function of a script.
@@ -489,15 +495,15 @@ unsafe extern "C-unwind" fn table_insert(state: *mut lua_State) -> c_int {
                 ffi::lua_rawseti_(state, 1, last);
             }
             3 => {
-                let place = ffi::luaL_checkinteger(state, 2) as c_int;
+                let position = ffi::luaL_checkinteger(state, 2) as c_int;
                 refuse_proxy(state);
-                let mut i = last.max(place);
-                while i > place {
+                let mut i = last.max(position);
+                while i > position {
                     ffi::lua_rawgeti_(state, 1, i - 1);
                     ffi::lua_rawseti_(state, 1, i);
                     i -= 1;
                 }
-                ffi::lua_rawseti_(state, 1, place);
+                ffi::lua_rawseti_(state, 1, position);
             }
             _ => {
                 ffi::luaL_error(state, c"wrong number of arguments to 'insert'".as_ptr());

@@ -1,36 +1,38 @@
-//! Where the small objects of a Lua state live.
+//! The memory of a Lua state's small objects.
 //!
-//! Lua orders tables, functions and threads that are keys of a table by the low 32 bits of their addresses, and so the order of
-//! `pairs` over such a table depends on the allocator. This one gives the same low bits to the same sequence of requests: it takes its
-//! memory from a region that starts at a multiple of 4 GiB, page after page. (It is also faster than a general one.)
+//! Lua orders tables, functions and threads that are keys of a table by the low 32 bits of their addresses, so the
+//! order of `pairs` over such a table depends on the allocator. This allocator returns the same low bits for the same
+//! sequence of requests: it takes its memory page by page from a region that starts at a multiple of 4 GiB. (It is also
+//! faster than a general one.)
 //!
-//! A page holds blocks of one size. It has a list of its free blocks; a page without any used block can take on another size.
+//! A page holds blocks of one size and has a list of its free blocks. A page without used blocks can be reassigned to
+//! another size.
 
 use std::ptr;
 
-/// The largest block, in bytes. Anything larger (long strings, arrays) is no key whose address matters.
+/// The largest block, in bytes. Larger objects (long strings, arrays) are never keys whose address matters.
 pub(super) const MAX_BLOCK: usize = 512;
 
-/// Block sizes are multiples of this.
+/// Block sizes are multiples of this, in bytes.
 const UNIT: usize = 16;
 const CLASSES: usize = MAX_BLOCK / UNIT;
 
 const PAGE: usize = 64 << 10;
 
-/// Pages get their memory from the system this many bytes at a time.
+/// The system provides memory for pages in units of this many bytes.
 const COMMIT: usize = 1 << 20;
 
-/// The head of a page. Its blocks follow.
+/// The header of a page. The page's blocks follow it.
 struct Page {
-    /// The first free block that has been in use before; each holds the address of the next.
+    /// The first free block that was used before. Each such block holds the address of the next.
     free: *mut u8,
-    /// The first block that has never been in use, and the end of the page.
+    /// The first block that has never been used, and the end of the page.
     fresh: *mut u8,
     end: *mut u8,
-    /// How many blocks are in use.
+    /// The number of blocks in use.
     used: usize,
     class: usize,
-    /// Neighbours in the list of pages of this class that have free blocks, or in that of empty pages.
+    /// The neighbours in a list: either the pages of this class that have free blocks, or the empty pages.
     next: *mut Page,
     previous: *mut Page,
 }
@@ -38,10 +40,10 @@ struct Page {
 /// The pages of one state.
 pub(super) struct Heap {
     region: Region,
-    /// For each block size the pages that have room.
+    /// For each block size, the pages that have free blocks.
     partial: [*mut Page; CLASSES],
     empty: *mut Page,
-    /// The first page of the region that has never been in use.
+    /// The first page of the region that has never been used.
     untouched: usize,
 }
 
@@ -50,7 +52,7 @@ fn class_of(size: usize) -> usize {
 }
 
 impl Heap {
-    /// A heap of at most `limit` bytes. Nothing if the system has no such range of addresses to give.
+    /// Creates a heap of at most `limit` bytes. Returns `None` if the system cannot provide such a range of addresses.
     pub fn new(limit: usize) -> Option<Heap> {
         let region = Region::reserve(limit.next_multiple_of(COMMIT))?;
         Some(Heap {
@@ -61,12 +63,12 @@ impl Heap {
         })
     }
 
-    /// Whether a block came from here.
+    /// Returns whether a block belongs to this heap.
     pub fn owns(&self, block: *mut u8) -> bool {
         (block as usize).wrapping_sub(self.region.start) < self.region.len
     }
 
-    /// A block of `size` bytes, 1 to [`MAX_BLOCK`]; null if the region is used up.
+    /// Allocates a block of `size` bytes, 1 to [`MAX_BLOCK`]. Returns null if the region is used up.
     pub fn allocate(&mut self, size: usize) -> *mut u8 {
         let class = class_of(size);
         let mut page = self.partial[class];
@@ -96,7 +98,7 @@ impl Heap {
         }
     }
 
-    /// Takes back a block.
+    /// Frees a block.
     ///
     /// # Safety
     /// `block` came from `allocate` of this heap and is no longer in use.
@@ -112,7 +114,8 @@ impl Heap {
             if was_full {
                 self.link(page, page_ref.class);
             }
-            // The last page of its size stays, so that one block coming and going does not cost a page each time.
+            // The last page of a size is kept, so that repeatedly allocating and freeing one block does not cost a page
+            // each time.
             if page_ref.used == 0 && !(page_ref.next.is_null() && page_ref.previous.is_null()) {
                 self.unlink(page, page_ref.class);
                 page_ref.next = self.empty;
@@ -121,7 +124,7 @@ impl Heap {
         }
     }
 
-    /// An empty page for blocks of this class, listed; null if there is none.
+    /// Returns an empty page for blocks of this class and adds it to the list, or returns null if there is none.
     fn page_for(&mut self, class: usize) -> *mut Page {
         let page = if !self.empty.is_null() {
             let page = self.empty;
@@ -191,13 +194,13 @@ impl Heap {
 }
 
 impl Page {
-    /// Whether every block has been in use at some time.
+    /// Returns whether every block has been used at some time.
     fn is_spent(&self) -> bool {
         self.fresh == self.end
     }
 }
 
-/// A range of addresses that starts at a multiple of 4 GiB. Memory comes to it bit by bit.
+/// A range of addresses that starts at a multiple of 4 GiB. Its memory is committed in steps.
 struct Region {
     start: usize,
     len: usize,
@@ -230,7 +233,8 @@ impl Region {
         }
     }
 
-    /// Makes the region usable up to the address `end`; false beyond its end or without memory.
+    /// Makes the region usable up to the address `end`. Returns false if that is beyond the region, or if there is no
+    /// memory.
     fn commit(&mut self, end: usize) -> bool {
         if end <= self.committed {
             return true;
@@ -260,7 +264,7 @@ impl Drop for Region {
 
 #[cfg(not(unix))]
 impl Region {
-    /// No such range elsewhere: the general allocator serves all blocks there.
+    /// Returns `None` on other platforms, where the general allocator serves all blocks.
     fn reserve(_: usize) -> Option<Region> {
         None
     }
@@ -275,14 +279,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_requests_get_the_same_places() {
+    fn the_same_requests_get_the_same_addresses() {
         let mut heaps = [(); 2].map(|()| Heap::new(64 << 20).expect("a region"));
-        let places = heaps.each_mut().map(|heap| {
+        let addresses = heaps.each_mut().map(|heap| {
             let mut live = Vec::new();
-            let mut places = Vec::new();
+            let mut addresses = Vec::new();
             for i in 0..20_000usize {
                 let block = heap.allocate(i * 31 % MAX_BLOCK + 1);
-                places.push(block as usize as u32);
+                addresses.push(block as usize as u32);
                 live.push(block);
                 if i % 3 == 0 {
                     let gone = live.swap_remove(i * 7 % live.len());
@@ -290,9 +294,9 @@ mod tests {
                     unsafe { heap.release(gone) };
                 }
             }
-            places
+            addresses
         });
-        assert_eq!(places[0], places[1]);
+        assert_eq!(addresses[0], addresses[1]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The Lua state, the native stack its scripts run on, and what its functions need to reach.
+//! The Lua state, the native stack that its scripts run on, and the data that its functions share.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -9,7 +9,7 @@ use std::{mem, process};
 
 use corosensei::stack::{DefaultStack, Stack as _};
 use corosensei::{Coroutine, CoroutineResult, Yielder};
-use mlua::ffi::{self, lua_State};
+use mlua_sys::{self as ffi, lua_State};
 
 use super::stack::{Function, Stack};
 use super::{callers, chunk, guard, memory, proxies};
@@ -17,16 +17,16 @@ use crate::script::{Host, random::Random};
 use crate::version::Version;
 use crate::wire::reply::{Protocol, Reply};
 
-/// Native stack of a script, in bytes. Its pages are only reserved until they are used. Lua nests at most 200 C calls in each of a
-/// script's coroutines, and `resume` keeps them from nesting beyond what is there; a reply that nests as deep as Lua's stack
-/// allows takes most of it.
+/// The size of a script's native stack, in bytes. Its pages are only reserved until they are used. Lua nests at most
+/// 200 C calls in each coroutine of a script, and `resume` prevents coroutines from nesting beyond the stack. A reply
+/// that nests as deeply as Lua's stack allows takes most of it.
 const NATIVE_STACK: usize = 16 << 20;
 
-/// The native stack, in bytes, that one Lua thread may use for itself: 200 levels of the largest C frames, which hold a
-/// buffer of 8 KiB, and one pattern match.
+/// The native stack, in bytes, that one Lua thread may use: 200 levels of the largest C frames, which contain a buffer
+/// of 8 KiB, and one pattern match.
 const NATIVE_STACK_PER_THREAD: usize = 4 << 20;
 
-/// Why the script's native stack handed control back.
+/// The reason why the script's native stack returned control.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::script) enum Signal {
     Finished,
@@ -34,50 +34,51 @@ pub(in crate::script) enum Signal {
     Slice,
 }
 
-/// What a machine is made with.
+/// The settings of a machine.
 pub(in crate::script) struct Setup {
     pub version: Version,
-    /// How many VM instructions run between two suspensions.
+    /// The number of VM instructions between two suspensions.
     pub slice: u32,
-    /// The most bytes the state may hold while a script runs.
+    /// The most bytes that the state may hold while a script runs.
     pub memory_limit: usize,
-    /// Where `math.random` goes on.
+    /// The state from which `math.random` continues.
     pub random: Random,
-    /// Builds the global table, which is at 1, and leaves the guarded view of it on top.
+    /// Builds the table of globals, which is at 1, and pushes its guarded view.
     pub globals: Function,
-    /// The function that every error of a script passes through: error value in, error value out.
+    /// Handles every error of a script: takes the error value and returns an error value.
     pub on_error: Function,
-    /// Turns the outcome of a script, on top of the stack, into its reply. True stands for an error.
+    /// Turns the result of a script, on top of the stack, into its reply. The flag says whether it is an error.
     pub finish: fn(&mut Stack, bool, &mut Reply),
 }
 
-/// A compiled chunk, as a key of Lua's registry.
+/// A compiled chunk, identified by its key in Lua's registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::script) struct Loaded(c_int);
 
-/// What the functions of one machine share. Lua's allocator carries the pointer to it, so that every function finds it.
+/// The data that the functions of one machine share. Lua's allocator holds the pointer to it, through which every
+/// function finds it.
 #[repr(C)]
 pub(in crate::script) struct Shared {
     pub(super) memory: memory::Memory,
     pub version: Version,
     pub protocol: Cell<Protocol>,
     pub random: RefCell<Random>,
-    /// Holds the reply of the command that a script is calling.
+    /// The buffer for the reply to the command that a script is calling.
     pub scratch: RefCell<Reply>,
-    /// Numbers among the arguments of such a call, as text.
+    /// The numbers among the arguments of such a call, as text.
     pub digits: RefCell<Vec<u8>>,
-    /// What error texts call the running script: its SHA-1.
+    /// The name of the running script in error texts: its SHA-1.
     pub name: RefCell<Vec<u8>>,
-    /// How many values `os.clock` has given to the running script.
+    /// How many times the running script has called `os.clock`.
     pub clock_reads: Cell<u64>,
     /// How many slices the running script has used up.
     pub slices: Cell<u64>,
-    /// Coroutines resumed since the last pause for them.
+    /// How many coroutines were resumed since the last pause because of resumes.
     pub(super) resumes: Cell<u32>,
-    /// Whether each instruction is counted, and how many the script has taken.
+    /// Whether instructions are counted, and the number that the script has executed.
     counts: Cell<bool>,
     instructions: Cell<u64>,
-    /// Whether lines are noted, and for each whether the script has come to it.
+    /// Whether lines are recorded, and for each line whether the script has reached it.
     notes_lines: Cell<bool>,
     lines: RefCell<Vec<bool>>,
     slice: c_int,
@@ -85,20 +86,20 @@ pub(in crate::script) struct Shared {
     host: Cell<Option<NonNull<dyn Host>>>,
     reply: Cell<Option<NonNull<Reply>>>,
     yielder: Cell<*const Yielder<(), Signal>>,
-    /// The address at which the native stack may not get any deeper for a coroutine to be resumed.
+    /// The lowest address that the native stack may have reached when a coroutine is resumed.
     native_limit: Cell<usize>,
     panic: Cell<Option<Box<dyn Any + Send>>>,
     main: Cell<*mut lua_State>,
-    /// The Lua thread that scripts run on; the main one only owns it.
+    /// The Lua thread that runs scripts. The main thread only owns it.
     pub(super) thread: Cell<*mut lua_State>,
-    /// The Lua thread whose hook suspended last: a coroutine of the script's own, perhaps.
+    /// The Lua thread whose hook suspended last, possibly a coroutine of the script.
     suspended: Cell<*mut lua_State>,
     plain_globals: Cell<c_int>,
     guarded_globals: Cell<c_int>,
     keys_name: Cell<c_int>,
     argv_name: Cell<c_int>,
     pub(super) proxies: RefCell<proxies::Proxies>,
-    /// Registry key of the table that numbers objects.
+    /// The registry key of the table that numbers objects.
     pub(super) object_numbers: Cell<c_int>,
     last_object_number: Cell<u64>,
 }
@@ -133,13 +134,14 @@ impl Shared {
         if guarded { self.guarded_globals.get() } else { self.plain_globals.get() }
     }
 
-    /// Whether the native stack has room for one more Lua thread.
+    /// Returns whether the native stack has room for one more Lua thread.
     pub(super) fn has_native_room(&self) -> bool {
         let here = 0u8;
         &raw const here as usize > self.native_limit.get()
     }
 
-    /// The lines of a text that the script itself compiles count as its own.
+    /// Records that the script has reached a line. Lines of a text that the script itself compiles count as the
+    /// script's own.
     fn note_line(&self, line: c_int) {
         let (mut lines, line) = (self.lines.borrow_mut(), usize::try_from(line).unwrap_or(0));
         if lines.len() <= line {
@@ -148,26 +150,26 @@ impl Shared {
         lines[line] = true;
     }
 
-    /// Hands control to the driver. Returns when it resumes.
+    /// Returns control to the driver. This call returns when the driver resumes the script.
     fn suspend(&self, signal: Signal) {
         // SAFETY: `serve` stored its yielder, and Lua runs nowhere else.
         unsafe { (*self.yielder.get()).suspend(signal) };
     }
 
-    /// Keeps a panic until the script has ended, and the driver has control again.
+    /// Keeps a panic until the script has ended and the driver has control again.
     pub(super) fn keep_panic(&self, payload: Box<dyn Any + Send>) {
         self.memory.end_script();
         self.panic.set(Some(payload));
     }
 }
 
-/// One Lua state with everything around it.
+/// A Lua state with its native stack and shared data.
 pub(in crate::script) struct Machine {
     shared: NonNull<Shared>,
-    /// Runs `serve`, which does not return, but may panic.
+    /// Runs `serve`, which never returns, but may panic.
     native: Coroutine<(), Signal, (), DefaultStack>,
     suspended: bool,
-    /// The size, in bytes, at which all garbage is collected after a script.
+    /// The size of the state, in bytes, from which on all garbage is collected after a script.
     collect_at: usize,
 }
 
@@ -175,8 +177,8 @@ pub(in crate::script) struct Machine {
 // only, and neither keeps anything that belongs to an OS thread.
 unsafe impl Send for Machine {}
 
-/// What stands at the bottom of the script thread's stack for good: the function that errors pass through. There must be nothing else: how
-/// deep a reply may nest depends on what stands below it.
+/// The only permanent value at the bottom of the script thread's stack: the function that handles errors. Nothing else
+/// may be there, because the values below a reply limit how deeply it may nest.
 const ON_ERROR: c_int = 1;
 
 impl Machine {
@@ -230,7 +232,7 @@ impl Machine {
         unsafe { self.shared.as_ref() }
     }
 
-    /// Fills the registry and the globals, and makes the thread that scripts run on.
+    /// Fills the registry and the globals, and creates the thread that runs scripts.
     ///
     /// # Safety
     /// `main` is the machine's fresh state, with the memory limit off.
@@ -250,10 +252,10 @@ impl Machine {
             shared.keys_name.set(stack.keep());
             stack.push_bytes(b"ARGV");
             shared.argv_name.set(stack.keep());
-            // Lua makes this text when it cannot catch anything; it must not have to allocate it then.
+            // Lua creates this text when it cannot catch an error, and must not have to allocate it then.
             stack.push_bytes(b"error in error handling");
             stack.keep();
-            // Held by nobody's hand but the registry's, and never touched.
+            // Only the registry refers to this block, and nothing uses it.
             ffi::lua_newuserdata(main, BALLAST);
             ffi::luaL_ref(main, ffi::LUA_REGISTRYINDEX);
             let thread = ffi::lua_newthread(main);
@@ -264,7 +266,7 @@ impl Machine {
         }
     }
 
-    /// Compiles `text`; the error is Lua's message.
+    /// Compiles `text`. Fails with Lua's message.
     pub fn compile(&mut self, text: &[u8], name: &CStr) -> Result<Loaded, Vec<u8>> {
         if text.len() >= TEXT_LIMIT {
             return Err(b"not enough memory".to_vec());
@@ -282,13 +284,13 @@ impl Machine {
         }
     }
 
-    /// Lets go of a compiled chunk.
+    /// Releases a compiled chunk.
     pub fn forget(&mut self, loaded: Loaded) {
         // SAFETY: main's stack is at its bottom, and the registry is a table; the memory limit is off between slices.
         unsafe { ffi::luaL_unref(self.shared().main.get(), ffi::LUA_REGISTRYINDEX, loaded.0) };
     }
 
-    /// Runs a chunk until it ends or has used up its slice. `name` is what error texts call it.
+    /// Runs a chunk until it ends or has used up its slice. `name` is its name in error texts.
     pub fn start(
         &mut self,
         chunk: Loaded,
@@ -298,7 +300,7 @@ impl Machine {
         host: &mut dyn Host,
         reply: &mut Reply,
     ) -> Signal {
-        assert!(!self.suspended, "one script at a time");
+        assert!(!self.suspended, "another script is suspended");
         if self.native.done() {
             self.native = native_stack(self.shared);
             // SAFETY: nothing runs on the thread, and the handler is there.
@@ -331,13 +333,13 @@ impl Machine {
         self.drive(host, reply)
     }
 
-    /// Goes on with the suspended script.
+    /// Resumes the suspended script.
     pub fn resume(&mut self, host: &mut dyn Host, reply: &mut Reply) -> Signal {
-        assert!(self.suspended, "a suspended script");
+        assert!(self.suspended, "no script is suspended");
         self.drive(host, reply)
     }
 
-    /// Whether each instruction of the scripts to come is counted.
+    /// Turns counting of instructions on or off for the scripts that follow.
     pub fn count_instructions(&mut self, on: bool) {
         self.shared().counts.set(on);
     }
@@ -347,13 +349,13 @@ impl Machine {
         unsafe { self.shared.as_ref() }.counts.get()
     }
 
-    /// How many instructions the script that runs or ran last has taken, if they were counted.
+    /// Returns the number of instructions of the running script, or of the one that ran last, if they were counted.
     pub fn instructions(&self) -> u64 {
         // SAFETY: `Shared` lives as long as the machine.
         unsafe { self.shared.as_ref() }.instructions.get()
     }
 
-    /// Whether it is noted which lines the scripts to come run through.
+    /// Turns recording of executed lines on or off for the scripts that follow.
     pub fn note_lines(&mut self, on: bool) {
         self.shared().notes_lines.set(on);
     }
@@ -362,7 +364,7 @@ impl Machine {
         self.shared().notes_lines.get()
     }
 
-    /// Whether the script that runs or ran last has come to a line, if lines were noted.
+    /// Returns whether the running script, or the one that ran last, has reached a line, if lines were recorded.
     pub fn has_reached(&self, line: usize) -> bool {
         self.shared().lines.borrow().get(line).is_some_and(|reached| *reached)
     }
@@ -383,7 +385,7 @@ impl Machine {
             shared.reply.set(Some(NonNull::from(reply)));
             shared
         };
-        // A panic where the reply is written leaves no script behind.
+        // After a panic in writing the reply, no script remains.
         self.suspended = false;
         let signal = self.run_native();
         shared.host.set(None);
@@ -398,7 +400,7 @@ impl Machine {
         signal
     }
 
-    /// Lets the native stack run until it hands control back.
+    /// Runs the native stack until it returns control.
     fn run_native(&mut self) -> Signal {
         match self.native.resume(()) {
             CoroutineResult::Yield(signal) => signal,
@@ -406,7 +408,8 @@ impl Machine {
         }
     }
 
-    /// Ends the suspended script, if there is one. Nothing in it can catch that, and no more of it runs (see [`raise_end`]).
+    /// Ends the suspended script, if there is one. The script cannot catch this, and none of its code runs any more
+    /// (see [`raise_end`]).
     pub fn abandon(&mut self) {
         if !self.suspended {
             return;
@@ -422,14 +425,14 @@ impl Machine {
         self.suspended = false;
     }
 
-    /// Where the suspended script stands: source and line of the innermost Lua function.
-    pub fn place(&self) -> Option<(Vec<u8>, i32)> {
+    /// Returns the source and line at which the script is suspended: those of the innermost Lua function.
+    pub fn location(&self) -> Option<(Vec<u8>, i32)> {
         let state = self.shared().suspended.get();
         if !self.suspended || state.is_null() {
             return None;
         }
         // SAFETY: the script is suspended in its hook, where its call stack may be read.
-        unsafe { callers::place(state, 0) }
+        unsafe { callers::location(state, 0) }
     }
 
     #[cfg(test)]
@@ -444,7 +447,8 @@ impl Machine {
         self.collect_at = memory.used.get() + GROWTH.min(memory.limit / 8);
     }
 
-    /// One script's garbage must not be the next one's lack of memory.
+    /// Collects all garbage once a script has left much of it, so that it does not count against the next script's
+    /// limit.
     fn collect_after_large_scripts(&mut self) {
         if self.shared().memory.used.get() > self.collect_at {
             self.collect();
@@ -456,11 +460,11 @@ impl Machine {
     }
 }
 
-/// A chunk's text is shorter than this, in bytes: Lua's lexer counts the `=` of long brackets in an `int`. What a script compiles is kept
-/// shorter by its memory limit.
+/// The limit for a chunk's text, in bytes: Lua's lexer counts the `=` of long brackets in an `int`. The memory limit
+/// keeps text that a script compiles shorter than this.
 const TEXT_LIMIT: usize = 1 << 30;
 
-/// A native stack for scripts, on which nothing runs yet.
+/// Creates a native stack for scripts. Nothing runs on it yet.
 fn native_stack(shared: NonNull<Shared>) -> Coroutine<(), Signal, (), DefaultStack> {
     let stack = DefaultStack::new(NATIVE_STACK).expect("memory for a script's native stack");
     let limit = stack.limit().get() + NATIVE_STACK_PER_THREAD;
@@ -472,8 +476,8 @@ fn native_stack(shared: NonNull<Shared>) -> Coroutine<(), Signal, (), DefaultSta
     })
 }
 
-/// Bytes that the state holds for nothing. Lua collects when the state has doubled, and what really lives in it is small: without
-/// ballast it would go over all of it every few hundred scripts.
+/// The size of an unused block, in bytes. Lua collects garbage when the state has doubled, and its live data is small:
+/// without this ballast Lua would mark all of it every few hundred scripts.
 const BALLAST: usize = 2 << 20;
 
 /// How much the state may grow from one script to the next before all garbage is collected, in bytes; at most an eighth of the limit.
@@ -494,7 +498,7 @@ impl Drop for Machine {
     }
 }
 
-/// Puts a fresh list into the table of globals on top, under the name that is kept in the registry as `name`.
+/// Puts a new list into the table of globals on top, under the name that the registry keeps under the key `name`.
 ///
 /// # Safety
 /// Nothing runs on `thread`, a table is on top of its stack, there is room for three values, and the memory limit is off.
@@ -502,7 +506,7 @@ unsafe fn set_list(thread: *mut lua_State, name: c_int, items: &[&[u8]]) {
     // SAFETY: by the caller. The name is a string, which a table can have as a key.
     unsafe {
         ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, name);
-        // As Redis grows it, item by item: what `#` says of a list with holes depends on the room.
+        // The list grows item by item as in Redis: for a list with holes, `#` depends on the allocated size.
         let room = if items.is_empty() { 0 } else { items.len().next_power_of_two() };
         ffi::lua_createtable(thread, room as c_int, 0);
         for (i, item) in items.iter().enumerate() {
@@ -513,8 +517,8 @@ unsafe fn set_list(thread: *mut lua_State, name: c_int, items: &[&[u8]]) {
     }
 }
 
-/// Runs one script after the other, until one panics where its reply is written. The function to call is on top of the thread's stack
-/// whenever control comes here.
+/// Runs one script after the other, until writing a reply panics. Whenever this function gets control, the function to
+/// call is on top of the thread's stack.
 fn serve(yielder: &Yielder<(), Signal>, shared: &Shared) {
     shared.yielder.set(yielder);
     let thread = shared.thread.get();
@@ -539,7 +543,8 @@ fn serve(yielder: &Yielder<(), Signal>, shared: &Shared) {
     }
 }
 
-/// A script comes to another line, or has run a number of instructions: all of its slice, or one if they are counted.
+/// Handles a hook event: the script reaches another line, or has executed a number of instructions (its whole slice, or
+/// one if they are counted).
 ///
 /// # Safety
 /// Only Lua calls it, as a hook.
@@ -582,10 +587,10 @@ pub(super) unsafe fn pause(state: *mut lua_State) {
     }
 }
 
-/// Ends a script that has been killed, or in which something has panicked, after `Memory::end_script`: raises, over and over, Lua's memory
-/// error, the one that no handler of the script sees. All C functions that the script is in end as after any error and
-/// lose nothing; abandoning their frames would lose the buffer of a parser, for one. Where the script catches the error, the hook
-/// raises it anew before the next instruction.
+/// Ends a script that has been killed, or in which something has panicked, after `Memory::end_script`: raises Lua's
+/// memory error, the only one that no handler of the script sees, until the script has ended. All C functions that the
+/// script is in end as after any error, and lose nothing. (Abandoning their frames would leak, for example, the buffer
+/// of a parser.) If the script catches the error, the hook raises it again before the next instruction.
 ///
 /// # Safety
 /// As for [`pause`], with the memory limit on.
@@ -598,8 +603,8 @@ pub(super) unsafe fn raise_end(state: *mut lua_State) -> ! {
     }
 }
 
-/// What Lua calls when an error is raised that nothing catches. The rules of this module prevent that; if one is broken, the process ends
-/// with a message instead of none.
+/// Aborts the process with a message when an error is raised that nothing catches. The rules of this module prevent
+/// that; without this function the process would end without a message.
 ///
 /// # Safety
 /// Only Lua calls it.

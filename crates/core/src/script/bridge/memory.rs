@@ -1,4 +1,4 @@
-//! Lua's allocator: counts what a state holds and refuses to go over the limit while script code runs.
+//! Lua's allocator. It counts the memory of a state, and refuses to exceed the limit while script code runs.
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error, realloc};
 use std::cell::{Cell, RefCell};
@@ -7,23 +7,23 @@ use std::ptr;
 
 use super::heap::{Heap, MAX_BLOCK};
 
-/// What one Lua state has allocated, in bytes.
+/// The memory that one Lua state has allocated, in bytes.
 pub(super) struct Memory {
     pub used: Cell<usize>,
     pub limit: usize,
-    /// What `used` may not exceed while `enforced`: the limit, or nothing at all while a script is being ended.
+    /// The most that `used` may reach while `enforced`: the limit, or 0 while a script is being ended.
     ceiling: Cell<usize>,
     /// Set while script code runs. Cleared inside library functions and between scripts, where a refused allocation
-    /// would raise over frames that own things; those places look at `exceeded` instead.
+    /// would raise over frames that own something; they check `exceeded` instead.
     pub enforced: Cell<bool>,
-    /// Serves small blocks, as long as it has room.
+    /// Serves small blocks while it has room.
     heap: RefCell<Option<Heap>>,
 }
 
 impl Memory {
-    /// `limit` is in bytes.
+    /// Creates the allocator of a state. `limit` is in bytes.
     pub fn new(limit: usize) -> Memory {
-        // What library functions allocate beyond the limit has to fit as well, and so do the gaps between blocks.
+        // The heap also has to hold what library functions allocate beyond the limit, and the gaps between blocks.
         let heap = Heap::new(limit.saturating_mul(2));
         Memory {
             used: Cell::new(0),
@@ -38,17 +38,17 @@ impl Memory {
         self.used.get() > self.limit
     }
 
-    /// Refuses every allocation of the running script from here on, which ends it.
+    /// Refuses every further allocation of the running script, which ends it.
     pub fn end_script(&self) {
         self.ceiling.set(0);
     }
 
-    /// Whether the running script is being ended.
+    /// Returns whether the running script is being ended.
     pub fn is_ending(&self) -> bool {
         self.ceiling.get() == 0
     }
 
-    /// Makes the next script start with the limit it may have.
+    /// Restores the limit for the next script.
     pub fn begin_script(&self) {
         self.ceiling.set(self.limit);
     }
@@ -98,7 +98,7 @@ impl Memory {
     }
 }
 
-/// Lua aligns nothing beyond what `double` and pointers need.
+/// The alignment of all blocks: Lua needs at most that of `double` and pointers.
 const ALIGN: usize = 16;
 
 /// # Safety
@@ -108,7 +108,7 @@ unsafe fn layout(size: usize) -> Layout {
     unsafe { Layout::from_size_align_unchecked(size, ALIGN) }
 }
 
-/// The `lua_Alloc` of every state.
+/// Allocates, resizes or frees a block: the `lua_Alloc` of every state.
 ///
 /// # Safety
 /// `ud` points to the state's `Memory`; `block` is null or came from here with size `old`.

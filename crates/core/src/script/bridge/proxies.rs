@@ -1,21 +1,22 @@
-//! Read-only tables, and the numbers that stand in for the addresses of objects.
+//! Read-only tables, and numbers that replace the addresses of objects.
 //!
-//! Redis patches Lua so that a table can be made read-only; the Lua here is unpatched. A protected table is therefore
-//! handed out as a *proxy*: an empty table whose metatable finds entries in the real one and refuses assignments. Every library function
-//! that reads or writes past metatables is replaced by one that knows proxies ([`guard`]).
+//! Redis patches Lua so that a table can be made read-only; the Lua here is unpatched. Scripts therefore get a *proxy*
+//! for a protected table: an empty table whose metatable finds entries in the real table and refuses assignments. Every
+//! library function that bypasses metatables is replaced by one that knows proxies ([`guard`]).
 
 use std::ffi::{c_int, c_void};
 
-use mlua::ffi::{self, lua_State};
+use mlua_sys::{self as ffi, lua_State};
 
 use super::guard;
 use super::machine::Shared;
-use super::stack::{Kind, Stack};
+use super::stack::{LuaType, Stack};
 
-/// Where the made-up addresses of objects start.
+/// The first of the invented addresses of objects.
 const OBJECTS: u64 = 0x7f00_0000_0000;
 
-/// A protected table: the address of its proxy, and registry keys of the real table and of what `getmetatable` shows.
+/// A protected table: the address of its proxy, and the registry keys of the real table and of the value that
+/// `getmetatable` returns.
 #[derive(Clone, Copy)]
 pub(super) struct Proxy {
     address: *const c_void,
@@ -23,11 +24,11 @@ pub(super) struct Proxy {
     pub metatable: c_int,
 }
 
-/// All protected tables of a state. There are about a dozen, made one after the other.
+/// All protected tables of a state. There are about a dozen, created one after the other.
 #[derive(Default)]
 pub(in crate::script) struct Proxies {
     list: Vec<Proxy>,
-    /// Registry key of what `getmetatable` gives for strings.
+    /// The registry key of the value that `getmetatable` returns for strings.
     pub(super) string_metatable: c_int,
     lowest: usize,
     highest: usize,
@@ -50,7 +51,7 @@ impl Proxies {
     }
 }
 
-/// The protected table behind the value at `index`, if that is a proxy.
+/// Returns the protected table whose proxy is the value at `index`, or `None` if the value is not a proxy.
 ///
 /// # Safety
 /// `state` is a live state of a machine, and `index` is acceptable in its running function.
@@ -65,7 +66,8 @@ pub(super) unsafe fn proxy_at(state: *mut lua_State, index: c_int) -> Option<Pro
 }
 
 impl Stack<'_> {
-    /// Replaces the table on top by a proxy for it. `getmetatable` will give the value below it, which is taken off.
+    /// Replaces the table on top by a proxy for it. Pops the value below, which `getmetatable` will return for the
+    /// proxy.
     pub fn protect(&mut self) {
         assert!(self.len() >= 2);
         self.push_table(0, 0);
@@ -82,18 +84,19 @@ impl Stack<'_> {
         self.shared.proxies.borrow_mut().add(Proxy { address, real, metatable });
     }
 
-    /// Takes the table on top off; `getmetatable` gives it for strings.
+    /// Pops the table on top, which `getmetatable` will return for strings.
     pub fn show_as_string_metatable(&mut self) {
         let table = self.keep();
         self.shared.proxies.borrow_mut().string_metatable = table;
     }
 
-    /// Pushes the function that refuses an assignment.
+    /// Pushes the function that refuses assignments.
     pub fn push_assignment_guard(&mut self) {
         self.push_lua_function(guard::refuse_assignment);
     }
 
-    /// Pushes the functions of Lua's own that stand in for those which see past proxies, one after the other, with their names.
+    /// Pushes, one after the other, the replacements of Lua's functions that bypass proxies, and calls `set` with their
+    /// names.
     pub fn each_guarded(&mut self, mut set: impl FnMut(&mut Stack, &str, &str)) {
         for (library, name, function) in guard::REPLACED {
             self.push_lua_function(*function);
@@ -101,7 +104,7 @@ impl Stack<'_> {
         }
     }
 
-    /// Puts the real table in the place of the proxy at `index`, if it is one.
+    /// Replaces the proxy at `index` by its real table. Does nothing for other values.
     pub(super) fn see_through(&mut self, index: i32) {
         // SAFETY: a `Stack` belongs to the running function, and `proxy_at` takes any index.
         if let Some(proxy) = unsafe { proxy_at(self.state(), index) } {
@@ -110,24 +113,24 @@ impl Stack<'_> {
         }
     }
 
-    /// How much the state holds, in bytes.
+    /// Returns the memory that the state holds, in bytes.
     pub fn memory_used(&self) -> usize {
         self.shared.memory.used.get()
     }
 
-    /// A value as `tostring` without metatables shows it. Objects have numbers in the place of addresses, given out in the order in
-    /// which they are first asked for, so that two runs show the same.
+    /// Returns a value as `tostring` without metatables shows it. Objects have numbers instead of addresses. The
+    /// numbers are assigned in the order in which objects are first shown, so that two runs show the same.
     pub fn describe(&mut self, index: i32) -> Vec<u8> {
         match self.kind(index) {
-            Kind::None | Kind::Nil => b"nil".to_vec(),
-            Kind::Boolean => if self.truth(index) { &b"true"[..] } else { b"false" }.to_vec(),
-            Kind::Number | Kind::String => {
+            LuaType::None | LuaType::Nil => b"nil".to_vec(),
+            LuaType::Boolean => if self.truth(index) { &b"true"[..] } else { b"false" }.to_vec(),
+            LuaType::Number | LuaType::String => {
                 self.push_copy(index);
                 let text = self.text(-1).unwrap_or_default().to_vec();
                 self.pop(1);
                 text
             }
-            Kind::LightUserdata => b"userdata: (nil)".to_vec(),
+            LuaType::LightUserdata => b"userdata: (nil)".to_vec(),
             kind => {
                 let number = self.object_number(index);
                 format!("{}: {:#014x}", kind.name(), OBJECTS + number * 16).into_bytes()
@@ -155,7 +158,7 @@ impl Stack<'_> {
         number
     }
 
-    /// Pushes the table that numbers objects, and forgets those that nobody else holds.
+    /// Pushes the table that numbers objects. Its keys are weak: it forgets objects that nothing else refers to.
     fn push_object_numbers(&mut self) {
         let kept = &self.shared.object_numbers;
         if kept.get() == ffi::LUA_REFNIL {

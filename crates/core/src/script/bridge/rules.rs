@@ -1,8 +1,9 @@
-//! The module's rules, checked on its source.
+//! Checks the rules of the bridge on its source.
 //!
-//! An error of Lua leaves a frame by `longjmp`, and no compiler can tell which call raises one. Each function of Lua's interface that the
-//! bridge uses is therefore in a list here, with what the marks of Lua 5.1's manual say of it, and the few places where it may raise are
-//! in another. Whoever adds a call has to add it to one of them first, with its reason.
+//! An error of Lua leaves a frame by `longjmp`, and no compiler can tell which call raises one. So one list contains
+//! every function of Lua's interface that the bridge uses, with the marks that the manual of Lua 5.1 gives it; another
+//! contains the few places where functions that raise may be called. A new call has to be added to one of these lists
+//! first, with its reason.
 
 use std::path::Path;
 use std::{fs, iter};
@@ -60,7 +61,8 @@ const NEVER: &[&str] = &[
     "luaL_unref",
 ];
 
-/// Functions that raise only when memory is refused (`m`): never while the limit is off, as it is wherever a `Stack` is.
+/// Functions that raise only when memory is refused (`m`). That never happens while the limit is off, which is the case
+/// wherever a `Stack` is.
 const WITHOUT_MEMORY: &[&str] = &[
     "lua_createtable",
     "lua_dump",
@@ -85,7 +87,7 @@ const RAISING_FILES: &[&str] = &["guard.rs", "coroutines.rs"];
 const RAISING_FUNCTIONS: &[(&str, &str)] =
     &[("chunk.rs", "read_from_function"), ("stack.rs", "call_function"), ("machine.rs", "raise_end")];
 
-/// Calls that could raise, and why they do not.
+/// Calls that could raise in general, and the reasons why they do not here.
 const RULED_OUT: &[(&str, &str, &str)] = &[
     // The key is nil or one that the table has just given.
     ("stack.rs", "each_until", "lua_next"),
@@ -97,7 +99,7 @@ const RULED_OUT: &[(&str, &str, &str)] = &[
     ("machine.rs", "collect", "lua_gc"),
 ];
 
-/// What a frame that an error may leave must not have: words of types that own memory, and of what makes them.
+/// Names that must not occur in a frame that an error may leave: types that own memory, and functions that create them.
 const OWNING: &[&str] = &[
     "Vec",
     "String",
@@ -120,7 +122,7 @@ struct Function<'a> {
     body: String,
 }
 
-/// The functions of a source file, each with all that stands between its head and the next one's.
+/// Returns the functions of a source file, each with its text up to the next function.
 fn functions(source: &str) -> Vec<Function<'_>> {
     let mut functions: Vec<Function> = Vec::new();
     let mut doc = String::new();
@@ -143,7 +145,7 @@ fn functions(source: &str) -> Vec<Function<'_>> {
     functions
 }
 
-/// Name and unsafety, if a line is the head of a function.
+/// Returns the name of a function and whether it is unsafe, if the line declares one.
 fn head(line: &str) -> Option<(&str, bool)> {
     const BEFORE: &[&str] =
         &["pub", "pub(super)", "pub(in", "crate::script)", "unsafe", "extern", "\"C\"", "\"C-unwind\""];
@@ -154,7 +156,7 @@ fn head(line: &str) -> Option<(&str, bool)> {
     Some((name, before.any(|word| word == "unsafe")))
 }
 
-/// The names of Lua's interface that a text uses. A few end with `_` in the binding, for reasons of its own.
+/// Returns the names of Lua's interface that a text uses. A few names end with `_` in the binding.
 fn interface(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     iter::from_fn(move || {
@@ -166,15 +168,16 @@ fn interface(text: &str) -> impl Iterator<Item = &str> {
     .filter(|name| name.starts_with("lua_") || name.starts_with("luaL_"))
 }
 
-/// What is wrong with a file.
+/// Returns the violations of the rules in a file.
 fn violations(file: &str, source: &str) -> Vec<String> {
     let mut found = Vec::new();
     let names = |line: &str| {
         line.split(['{', '}', ',', ';']).skip(1).map(str::trim).map(str::to_owned).collect::<Vec<_>>()
     };
-    for line in source.lines().filter(|line| line.contains("use mlua::")) {
-        let is_known = |name: &String| name.is_empty() || name == "self" || NEVER.contains(&name.as_str());
-        if !line.starts_with("use mlua::ffi::{") || !names(line).iter().all(is_known) {
+    for line in source.lines().filter(|line| line.contains("use mlua_sys")) {
+        let is_known =
+            |name: &String| name.is_empty() || name == "self as ffi" || NEVER.contains(&name.as_str());
+        if !line.starts_with("use mlua_sys::{self as ffi, ") || !names(line).iter().all(is_known) {
             found.push(format!("{file}: {line}: functions of Lua are called as `ffi::...`"));
         }
     }
@@ -206,7 +209,7 @@ fn violations(file: &str, source: &str) -> Vec<String> {
 fn the_bridge_keeps_its_rules() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/script/bridge");
     let mut calls = 0;
-    for entry in fs::read_dir(&folder).expect("the source of this module") {
+    for entry in fs::read_dir(&folder).expect("cannot read the source of this module") {
         let path = entry.expect("a file").path();
         let file = path.file_name().and_then(|name| name.to_str()).expect("a name");
         if ["tests.rs", "rules.rs"].contains(&file) {
@@ -226,7 +229,7 @@ fn a_broken_rule_is_found() {
     assert_eq!(broken("stack.rs", call), "stack.rs, f: luaL_checkstack can raise");
     let call = "pub(super) fn each_until() {\n    unsafe { ffi::lua_getfield_(state) };\n}";
     assert_eq!(broken("stack.rs", call), "stack.rs, each_until: lua_getfield can raise");
-    let import = "use mlua::ffi::{self, lua_State, lua_error};";
+    let import = "use mlua_sys::{self as ffi, lua_State, lua_error};";
     assert!(broken("stack.rs", import).contains("lua_error"));
     let owning = "/// # Safety\nunsafe extern \"C-unwind\" fn f() {\n    let text = Vec::new();\n}";
     assert_eq!(broken("guard.rs", owning), "guard.rs, f: Vec in a frame that an error may leave");

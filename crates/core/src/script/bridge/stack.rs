@@ -1,19 +1,19 @@
-//! A safe view of Lua's stack for functions that scripts call.
+//! A safe view of Lua's stack, for functions that scripts call.
 
 use std::ffi::{c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::{mem, ptr, slice};
 
-use mlua::ffi::{self, lua_CFunction, lua_State};
+use mlua_sys::{self as ffi, lua_CFunction, lua_State};
 
 use super::callers;
 use super::machine::{Shared, raise_end};
 
-/// A function that scripts can call. It finds its arguments at 1..=`stack.len()` and returns how many of the topmost
-/// values are its results.
+/// A function that scripts can call. Its arguments are at 1..=`stack.len()`. It returns the number of its results,
+/// which are the topmost values.
 pub(in crate::script) type Function = fn(&mut Stack) -> Result<usize, Raise>;
 
-/// The topmost value of the stack is to be raised as an error.
+/// Says that the topmost value of the stack has to be raised as an error.
 #[derive(Debug)]
 #[must_use]
 pub(in crate::script) struct Raise(());
@@ -22,7 +22,7 @@ pub(in crate::script) type Raised<T> = Result<T, Raise>;
 
 /// The type of a Lua value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::script) enum Kind {
+pub(in crate::script) enum LuaType {
     None,
     Nil,
     Boolean,
@@ -35,32 +35,32 @@ pub(in crate::script) enum Kind {
     Thread,
 }
 
-/// What Lua raises when it is refused memory.
+/// The message that Lua raises when an allocation is refused.
 const NOT_ENOUGH_MEMORY: &[u8] = b"not enough memory";
 
-impl Kind {
-    /// The name scripts know the type by.
+impl LuaType {
+    /// Returns the name that scripts see.
     pub fn name(self) -> &'static str {
         match self {
-            Kind::None => "no value",
-            Kind::Nil => "nil",
-            Kind::Boolean => "boolean",
-            Kind::LightUserdata | Kind::Userdata => "userdata",
-            Kind::Number => "number",
-            Kind::String => "string",
-            Kind::Table => "table",
-            Kind::Function => "function",
-            Kind::Thread => "thread",
+            LuaType::None => "no value",
+            LuaType::Nil => "nil",
+            LuaType::Boolean => "boolean",
+            LuaType::LightUserdata | LuaType::Userdata => "userdata",
+            LuaType::Number => "number",
+            LuaType::String => "string",
+            LuaType::Table => "table",
+            LuaType::Function => "function",
+            LuaType::Thread => "thread",
         }
     }
 }
 
-/// The part of Lua's stack that belongs to one function. Positions count from 1; negative ones from the top.
+/// The part of Lua's stack that belongs to one function. Indices count from 1; negative ones count from the top.
 pub(in crate::script) struct Stack<'a> {
     state: *mut lua_State,
-    /// How many values there are; kept here so that a position can be checked without a call.
+    /// The number of values, stored here so that checking an index needs no call.
     top: c_int,
-    /// How many values there is room for.
+    /// The number of values for which there is room.
     room: c_int,
     pub(in crate::script) shared: &'a Shared,
 }
@@ -68,8 +68,8 @@ pub(in crate::script) struct Stack<'a> {
 /// The most values that one function may have on Lua's stack: LUAI_MAXCSTACK.
 const MOST_VALUES: c_int = 8000;
 
-/// Calls the Rust function in the closure's first upvalue. A `LIMITED` one raises if it leaves more memory in use than a script may
-/// have.
+/// Calls the Rust function in the closure's first upvalue. A `LIMITED` closure raises if the function leaves more
+/// memory in use than the script may have.
 ///
 /// # Safety
 /// Only Lua calls it, for closures made by [`Stack::push_function`].
@@ -81,8 +81,8 @@ unsafe extern "C-unwind" fn trampoline<const LIMITED: bool>(state: *mut lua_Stat
     }
 }
 
-/// Calls a Rust function, and raises what it raises after it has returned and dropped everything. A panic ends the script, and goes on
-/// where the driver called the machine.
+/// Calls a Rust function. If it raises, raises the error after the function has returned and dropped everything. A
+/// panic ends the script, and continues where the driver called the machine.
 ///
 /// # Safety
 /// `state` is running a C function, whose frame owns nothing, with room for LUA_MINSTACK values.
@@ -105,7 +105,7 @@ pub(super) unsafe fn call_function<const LIMITED: bool>(state: *mut lua_State, f
     }
 }
 
-/// The number of results, or -1 with an error value on top.
+/// Runs a function. Returns the number of results, or -1 with an error value on top.
 ///
 /// # Safety
 /// As for [`call_function`], with the memory limit off.
@@ -118,7 +118,7 @@ unsafe fn run(state: *mut lua_State, shared: &Shared, function: Function, limite
     };
     match outcome {
         Ok(results) => {
-            assert!(results as c_int <= stack.top, "a function returns what it has pushed");
+            assert!(results as c_int <= stack.top, "a function returned more results than it pushed");
             results as c_int
         }
         Err(Raise(())) => -1,
@@ -140,12 +140,12 @@ impl<'a> Stack<'a> {
         self.state
     }
 
-    /// How many values there are.
+    /// Returns the number of values.
     pub fn len(&self) -> i32 {
         self.top
     }
 
-    /// The absolute form of `index`, or 0 when there is no such value.
+    /// Returns the absolute form of `index`, or 0 if there is no such value.
     fn absolute(&self, index: i32) -> c_int {
         if index > 0 && index <= self.top {
             index
@@ -158,18 +158,18 @@ impl<'a> Stack<'a> {
 
     fn existing(&self, index: i32) -> c_int {
         let index = self.absolute(index);
-        assert!(index != 0, "a value at that position");
+        assert!(index != 0, "no value at that index");
         index
     }
 
     fn table(&self, index: i32) -> c_int {
         let index = self.existing(index);
         // SAFETY: a value is there.
-        assert!(unsafe { ffi::lua_type(self.state, index) } == ffi::LUA_TTABLE, "a table at that position");
+        assert!(unsafe { ffi::lua_type(self.state, index) } == ffi::LUA_TTABLE, "no table at that index");
         index
     }
 
-    /// Makes room for `n` more values; false when Lua's stack cannot grow any further: what `lua_checkstack` says in Redis.
+    /// Reserves room for `n` more values. Returns false if Lua's stack cannot grow, as `lua_checkstack` does in Redis.
     pub fn reserve(&mut self, n: i32) -> bool {
         if self.top + n > MOST_VALUES {
             return false;
@@ -188,33 +188,33 @@ impl<'a> Stack<'a> {
         self.top += 1;
     }
 
-    /// To be called before each push.
+    /// Makes sure that there is room for one more value. Call this before each push.
     fn one_more(&mut self) {
         if self.top >= self.room {
-            assert!(self.reserve(16) || self.reserve(1), "room on Lua's stack was reserved");
+            assert!(self.reserve(16) || self.reserve(1), "no room on Lua's stack");
         }
     }
 
-    pub fn kind(&self, index: i32) -> Kind {
+    pub fn kind(&self, index: i32) -> LuaType {
         let index = self.absolute(index);
         if index == 0 {
-            return Kind::None;
+            return LuaType::None;
         }
         // SAFETY: a value is there.
         match unsafe { ffi::lua_type(self.state, index) } {
-            ffi::LUA_TBOOLEAN => Kind::Boolean,
-            ffi::LUA_TLIGHTUSERDATA => Kind::LightUserdata,
-            ffi::LUA_TNUMBER => Kind::Number,
-            ffi::LUA_TSTRING => Kind::String,
-            ffi::LUA_TTABLE => Kind::Table,
-            ffi::LUA_TFUNCTION => Kind::Function,
-            ffi::LUA_TUSERDATA => Kind::Userdata,
-            ffi::LUA_TTHREAD => Kind::Thread,
-            _ => Kind::Nil,
+            ffi::LUA_TBOOLEAN => LuaType::Boolean,
+            ffi::LUA_TLIGHTUSERDATA => LuaType::LightUserdata,
+            ffi::LUA_TNUMBER => LuaType::Number,
+            ffi::LUA_TSTRING => LuaType::String,
+            ffi::LUA_TTABLE => LuaType::Table,
+            ffi::LUA_TFUNCTION => LuaType::Function,
+            ffi::LUA_TUSERDATA => LuaType::Userdata,
+            ffi::LUA_TTHREAD => LuaType::Thread,
+            _ => LuaType::Nil,
         }
     }
 
-    /// The bytes of a string; none for anything else, numbers included.
+    /// Returns the bytes of a string, or `None` for any other value, numbers included.
     #[inline]
     pub fn bytes(&self, index: i32) -> Option<&[u8]> {
         let index = self.absolute(index);
@@ -230,7 +230,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The bytes of a string, or of a number, which is turned into a string in place.
+    /// Returns the bytes of a string or of a number, which becomes a string in place.
     pub fn text(&mut self, index: i32) -> Option<&[u8]> {
         let at = self.absolute(index);
         if at == 0 {
@@ -245,7 +245,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// A number, or a string that reads as one.
+    /// Returns a number, or the number that a string reads as.
     pub fn number(&self, index: i32) -> Option<f64> {
         let index = self.absolute(index);
         if index == 0 {
@@ -258,7 +258,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Whether the value is neither false nor nil.
+    /// Returns whether the value is neither false nor nil.
     pub fn truth(&self, index: i32) -> bool {
         let index = self.absolute(index);
         // SAFETY: a value is there unless the index is 0.
@@ -267,11 +267,11 @@ impl<'a> Stack<'a> {
 
     pub fn is_null_pointer(&self, index: i32) -> bool {
         // SAFETY: a value is there if it has this kind.
-        self.kind(index) == Kind::LightUserdata
+        self.kind(index) == LuaType::LightUserdata
             && unsafe { ffi::lua_touserdata(self.state, self.existing(index)) }.is_null()
     }
 
-    /// The length of a string or table, as `#` gives it.
+    /// Returns the length of a string or table, as `#` does.
     pub fn raw_len(&self, index: i32) -> usize {
         // SAFETY: a value is there; no metamethod is asked.
         unsafe { ffi::lua_objlen(self.state, self.existing(index)) }
@@ -305,7 +305,7 @@ impl<'a> Stack<'a> {
         self.pushed();
     }
 
-    /// The userdata `NULL`, which cjson has for JSON's null.
+    /// Pushes the light userdata `NULL`, which represents JSON's null in cjson.
     pub fn push_null_pointer(&mut self) {
         self.one_more();
         // SAFETY: there is room.
@@ -313,7 +313,7 @@ impl<'a> Stack<'a> {
         self.pushed();
     }
 
-    /// A copy of the value at `index`.
+    /// Pushes a copy of the value at `index`.
     pub fn push_copy(&mut self, index: i32) {
         let index = self.existing(index);
         self.one_more();
@@ -322,7 +322,7 @@ impl<'a> Stack<'a> {
         self.pushed();
     }
 
-    /// A function; the topmost `upvalues` values are taken off and bound to it.
+    /// Pushes a function. Pops the topmost `upvalues` values and binds them to it.
     pub fn push_bound_function(&mut self, function: Function, upvalues: i32) {
         assert!((0..=self.top).contains(&upvalues));
         self.one_more();
@@ -341,7 +341,7 @@ impl<'a> Stack<'a> {
         self.push_bound_function(function, 0);
     }
 
-    /// A function that does not raise, as long as it says so itself: for errors on their way.
+    /// Pushes a function for handling errors, whose results are not checked against the memory limit.
     pub fn push_error_handler(&mut self, function: Function) {
         self.one_more();
         // SAFETY: there is room; `trampoline` reads the upvalue as the `Function` it is.
@@ -352,7 +352,7 @@ impl<'a> Stack<'a> {
         self.pushed();
     }
 
-    /// A copy of the running function's bound value number `n`, from 1.
+    /// Pushes a copy of the running function's bound value number `n`, counted from 1.
     pub fn push_upvalue(&mut self, n: i32) {
         self.one_more();
         // SAFETY: there is room, and an upvalue that there is none of reads as nil.
@@ -360,7 +360,7 @@ impl<'a> Stack<'a> {
         self.pushed();
     }
 
-    /// A fresh block of `bytes`, as a userdata without a metatable.
+    /// Pushes a new block with these bytes, as a userdata without a metatable.
     pub fn push_block(&mut self, bytes: &[u8]) {
         self.one_more();
         // SAFETY: there is room, and the new block has that size; with the memory limit off this does not raise.
@@ -371,9 +371,9 @@ impl<'a> Stack<'a> {
         self.pushed();
     }
 
-    /// The block at `index`, made by `push_block`.
+    /// Returns the block at `index`, which `push_block` created.
     pub fn block_mut(&mut self, index: i32) -> Option<&mut [u8]> {
-        if self.kind(index) != Kind::Userdata {
+        if self.kind(index) != LuaType::Userdata {
             return None;
         }
         let index = self.existing(index);
@@ -384,7 +384,7 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// A fresh table. The sizes are hints; do not pass on sizes that a script chose.
+    /// Pushes a new table. The sizes are hints; never pass sizes that a script has chosen.
     pub fn push_table(&mut self, array: i32, record: i32) {
         self.one_more();
         // SAFETY: there is room; with the memory limit off this does not raise.
@@ -399,7 +399,7 @@ impl<'a> Stack<'a> {
         unsafe { ffi::lua_settop(self.state, self.top) };
     }
 
-    /// Cuts off everything above the first `len` values, or fills up with nil.
+    /// Removes everything above the first `len` values, or fills up with nil.
     pub fn set_len(&mut self, len: i32) {
         assert!(len >= 0 && (len <= self.top || self.reserve(len - self.top)));
         // SAFETY: there is room for as many values.
@@ -407,20 +407,20 @@ impl<'a> Stack<'a> {
         self.top = len;
     }
 
-    /// Moves the topmost value to `index`, shifting what stands from there up.
+    /// Moves the topmost value to `index`, and shifts the values from there on up.
     pub fn insert(&mut self, index: i32) {
         // SAFETY: a value is there.
         unsafe { ffi::lua_insert(self.state, self.existing(index)) };
     }
 
-    /// Takes the topmost value off and writes it to `index`.
+    /// Pops the topmost value and writes it to `index`.
     pub fn replace(&mut self, index: i32) {
         // SAFETY: a value is there.
         unsafe { ffi::lua_replace(self.state, self.existing(index)) };
         self.top -= 1;
     }
 
-    /// Replaces the key on top by the entry that `table` has for it.
+    /// Replaces the key on top by its entry in `table`.
     pub fn raw_get(&mut self, table: i32) {
         let table = self.table(table);
         // SAFETY: a table and a key are there; no metamethod is asked.
@@ -444,7 +444,7 @@ impl<'a> Stack<'a> {
         self.pushed();
     }
 
-    /// Sets `table[n]` to the topmost value and takes it off.
+    /// Pops the topmost value and sets `table[n]` to it.
     pub fn raw_set_at(&mut self, table: i32, n: i32) {
         let table = self.table(table);
         // SAFETY: a table and a value are there; with the memory limit off this does not raise.
@@ -452,7 +452,7 @@ impl<'a> Stack<'a> {
         self.top -= 1;
     }
 
-    /// Sets a table's entry to the two topmost values, key and value, and takes them off. The key must not be nil or NaN.
+    /// Pops a key and a value and sets the table's entry. The key must not be nil or NaN.
     pub fn raw_set(&mut self, table: i32) {
         let table = self.table(table);
         assert!(self.is_key(-2) && self.top >= 2);
@@ -461,7 +461,7 @@ impl<'a> Stack<'a> {
         self.top -= 2;
     }
 
-    /// Sets `table[key]` to the topmost value and takes it off.
+    /// Pops the topmost value and sets `table[key]` to it.
     pub fn raw_set_field(&mut self, table: i32, key: &[u8]) {
         let table = self.table(table);
         self.push_bytes(key);
@@ -471,22 +471,22 @@ impl<'a> Stack<'a> {
         self.top -= 2;
     }
 
-    /// Whether a table can have the value as a key.
+    /// Returns whether a table can have the value as a key.
     pub fn is_key(&self, index: i32) -> bool {
         match self.kind(index) {
-            Kind::None | Kind::Nil => false,
-            Kind::Number => self.number(index).is_some_and(|n| !n.is_nan()),
+            LuaType::None | LuaType::Nil => false,
+            LuaType::Number => self.number(index).is_some_and(|n| !n.is_nan()),
             _ => true,
         }
     }
 
-    /// Calls `visit` for each entry in Lua's order, with the key at -2 and the value at -1. What `visit` leaves above them is dropped. It
-    /// must not assign to the table.
+    /// Calls `visit` for each entry in Lua's order, with the key at -2 and the value at -1. Drops what `visit` leaves
+    /// above them. `visit` must not assign to the table.
     pub fn each(&mut self, table: i32, mut visit: impl FnMut(&mut Stack) -> Raised<()>) -> Raised<()> {
         self.each_until(table, |lua| visit(lua).map(|()| true))
     }
 
-    /// Like `each`, until `visit` says false. A proxy is replaced by the table that it stands for.
+    /// Calls `visit` for each entry until it returns false. For a proxy, visits the real table.
     pub fn each_until(
         &mut self,
         table: i32,
@@ -514,7 +514,7 @@ impl<'a> Stack<'a> {
         Ok(())
     }
 
-    /// Takes the topmost value off and keeps it in the registry for good, under the key that is returned.
+    /// Pops the topmost value and keeps it in the registry for good. Returns its key.
     pub(super) fn keep(&mut self) -> c_int {
         assert!(self.top > 0);
         // SAFETY: a value is on top, and the registry is a table; with the memory limit off this does not raise.
@@ -523,7 +523,7 @@ impl<'a> Stack<'a> {
         key
     }
 
-    /// Pushes what is kept under a key of the registry.
+    /// Pushes the value that the registry keeps under a key.
     pub(super) fn push_kept(&mut self, key: c_int) {
         self.one_more();
         // SAFETY: there is room, and the registry is a table.
@@ -539,13 +539,13 @@ impl<'a> Stack<'a> {
         self.pushed();
     }
 
-    /// The address of the object at `index`.
+    /// Returns the address of the object at `index`.
     pub(super) fn address(&self, index: i32) -> *const c_void {
         // SAFETY: a value is there.
         unsafe { ffi::lua_topointer(self.state, self.existing(index)) }
     }
 
-    /// Gives the table below the top the metatable on top, which is taken off.
+    /// Pops the metatable on top and sets it for the table below.
     pub fn set_metatable(&mut self) {
         let (table, _) = (self.table(-2), self.table(-1));
         // SAFETY: two tables are there.
@@ -559,8 +559,8 @@ impl<'a> Stack<'a> {
         Err(Raise(()))
     }
 
-    /// Whatever else the function has on the stack is lost to it when it raises, so on a full stack it makes room. (Arguments alone may be
-    /// more than `reserve` allows; there is room beyond them all the same.)
+    /// Makes room for an error value on a full stack. A function that raises no longer needs its other values.
+    /// (Arguments alone may exceed what `reserve` allows; there is room beyond them all the same.)
     fn make_room_to_raise(&mut self) {
         if self.top + 8 > self.room && !self.reserve(8) {
             self.pop(8);
@@ -574,7 +574,7 @@ impl<'a> Stack<'a> {
         self.raise()
     }
 
-    /// Raises a text behind the position of the calling code, as `luaL_error` does.
+    /// Raises a text preceded by the position of the calling code, as `luaL_error` does.
     pub fn raise_text<T>(&mut self, text: &str) -> Raised<T> {
         self.raise_bytes(text.as_bytes())
     }
@@ -586,7 +586,7 @@ impl<'a> Stack<'a> {
         self.raise_plain(&message)
     }
 
-    /// `source:line: ` of the code at `level` of the call stack (0 is the running function), or nothing.
+    /// Returns `source:line: ` for the code at `level` of the call stack (0 is the running function), or an empty text.
     pub fn position(&mut self, level: i32) -> Vec<u8> {
         self.one_more();
         // SAFETY: there is room; with the memory limit off this does not raise.
@@ -597,7 +597,7 @@ impl<'a> Stack<'a> {
         text
     }
 
-    /// Raises `bad argument #n to 'name' (why)`, as `luaL_argerror` words it.
+    /// Raises `bad argument #n to 'name' (why)`, in the form of `luaL_argerror`.
     pub fn argument_error<T>(&mut self, n: i32, why: impl AsRef<[u8]>) -> Raised<T> {
         // SAFETY: a `Stack` belongs to the running function.
         let (name, is_method) = unsafe { callers::running_function(self.state) };
@@ -614,7 +614,7 @@ impl<'a> Stack<'a> {
         self.argument_error(n, format!("{expected} expected, got {found}"))
     }
 
-    /// Argument `n` as a number, or the usual error.
+    /// Returns argument `n` as a number, or raises the usual error.
     pub fn check_number(&mut self, n: i32) -> Raised<f64> {
         match self.number(n) {
             Some(value) => Ok(value),
@@ -622,12 +622,13 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// Argument `n` as an integer; its fraction is cut off, and what no i64 can hold is `i64::MIN`.
+    /// Returns argument `n` as an integer, or raises the usual error. Drops the fraction; a number that does not fit an
+    /// i64 becomes `i64::MIN`.
     pub fn check_integer(&mut self, n: i32) -> Raised<i64> {
         self.check_number(n).map(truncate)
     }
 
-    /// Makes sure that argument `n` is a string (numbers are converted in place), to be read with `bytes`.
+    /// Checks that argument `n` is a string, and converts a number in place. Read the argument with `bytes`.
     pub fn check_bytes(&mut self, n: i32) -> Raised<()> {
         match self.text(n) {
             Some(_) => Ok(()),
@@ -635,28 +636,28 @@ impl<'a> Stack<'a> {
         }
     }
 
-    /// The most bytes that a script may hold.
+    /// Returns the most bytes that a script may hold.
     pub fn memory_limit(&self) -> usize {
         self.shared.memory.limit
     }
 
-    /// Raises when a function has built more than a script may hold, outside of Lua's memory.
+    /// Raises if a function has built a value larger than a script may hold, outside Lua's memory.
     pub fn check_size(&mut self, bytes: usize) -> Raised<()> {
         if bytes > self.memory_limit() { self.raise_plain(NOT_ENOUGH_MEMORY) } else { Ok(()) }
     }
 
-    /// Raises when the script holds more memory than it may. For loops that build large values.
+    /// Raises if the script holds more memory than it may. For loops that build large values.
     pub fn check_memory(&mut self) -> Raised<()> {
         if self.shared.memory.exceeded() { self.raise_plain(NOT_ENOUGH_MEMORY) } else { Ok(()) }
     }
 }
 
-/// A double as C casts it to an `int` on x86-64.
+/// Converts a double as C casts it to an `int` on x86-64.
 pub(in crate::script) fn truncate_to_i32(value: f64) -> i32 {
     if (-2147483649.0..2147483648.0).contains(&value) { value as i32 } else { i32::MIN }
 }
 
-/// A double as C casts it to a 64-bit integer on x86-64.
+/// Converts a double as C casts it to a 64-bit integer on x86-64.
 pub(in crate::script) fn truncate(value: f64) -> i64 {
     if (-9223372036854775808.0..9223372036854775808.0).contains(&value) { value as i64 } else { i64::MIN }
 }

@@ -1,10 +1,10 @@
-//! Tests of the rules that the bridge lives by, with a machine of a few functions.
+//! Tests of the bridge's rules, on a machine with a few functions.
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 
-use mlua::ffi;
+use mlua_sys as ffi;
 
 use super::*;
 use crate::script::random::Random;
@@ -52,7 +52,7 @@ fn panic_while_owning(_: &mut Stack) -> Raised<usize> {
     panic!("broken")
 }
 
-/// Keys of a table, joined.
+/// Returns the keys of a table, joined.
 fn keys(lua: &mut Stack) -> Raised<usize> {
     let mut all = Vec::new();
     lua.each(1, |lua| {
@@ -196,13 +196,13 @@ fn an_ended_script_leaves_a_working_thread() {
     let chunk = machine.compile(b"while true do pcall(raise) end", c"@test").expect("it compiles");
     let mut reply = Reply::new(Protocol::Resp2, Version::V7_4);
     assert_eq!(machine.start(chunk, b"test", &[], &[], &mut Nobody, &mut reply), Signal::Slice);
-    assert_eq!(machine.place(), Some((b"@test".to_vec(), 1)));
+    assert_eq!(machine.location(), Some((b"@test".to_vec(), 1)));
     machine.abandon();
     assert!(!machine.is_suspended());
     assert_eq!(run(&mut machine, "return 1"), "1");
 }
 
-/// Run by the next test, in a process of its own.
+/// Runs only in a process that the next test starts.
 #[test]
 #[ignore = "ends the process"]
 fn raise_outside_a_protected_call() {

@@ -1,10 +1,10 @@
-//! JSON to Lua values.
+//! Converts JSON to Lua values.
 
 use super::options::Options;
 use crate::script::bridge::{Raised, Stack};
 use crate::script::number;
 
-/// Pushes the value that `text` spells.
+/// Pushes the value that the JSON `text` describes.
 pub(super) fn decode(lua: &mut Stack, options: &Options, text: &[u8]) -> Raised<()> {
     if text.len() >= 2 && (text[0] == 0 || text[1] == 0) {
         return lua.raise_text("JSON parser does not support UTF-16 or UTF-32");
@@ -21,7 +21,7 @@ pub(super) fn decode(lua: &mut Stack, options: &Options, text: &[u8]) -> Raised<
 
 #[derive(Debug, PartialEq)]
 struct Token {
-    /// Where it starts, from 0.
+    /// The offset at which it starts.
     at: usize,
     kind: TokenKind,
 }
@@ -77,7 +77,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    /// The byte `offset` behind the current one; the text ends with a NUL.
+    /// Returns the byte at `offset` after the current one, or NUL at the end of the text.
     fn byte(&self, offset: usize) -> u8 {
         self.text.get(self.at + offset).copied().unwrap_or(0)
     }
@@ -129,7 +129,8 @@ impl Parser<'_> {
         self.error("invalid token")
     }
 
-    /// Whether what comes is a number that JSON does not have: hexadecimal, with a leading zero or plus, an infinity, not a number.
+    /// Returns whether a number follows that `strtod` accepts and JSON does not: a hexadecimal number, one with a
+    /// leading zero or plus, an infinity, or NaN.
     fn is_invalid_number(&self) -> bool {
         let text = &self.text[self.at..];
         if text.starts_with(b"+") {
@@ -192,7 +193,8 @@ impl Parser<'_> {
         Token { at, kind: TokenKind::String(string) }
     }
 
-    /// The code point of `\uXXXX`, or of two of them that make a surrogate pair, and how many bytes that takes.
+    /// Reads `\uXXXX`, or two of them that form a surrogate pair. Returns the code point and the length of the escape
+    /// in bytes.
     fn unicode_escape(&self) -> Option<(u32, usize)> {
         let high = self.hex4(2)?;
         if high & 0xf800 != 0xd800 {
@@ -222,7 +224,7 @@ impl Parser<'_> {
         lua.check_memory()
     }
 
-    /// Enters a table, which needs room for so many values.
+    /// Enters a nested table, which needs `room` stack slots.
     fn descend(&mut self, lua: &mut Stack, room: i32) -> Raised<()> {
         self.depth += 1;
         if self.depth > self.options.decode_max_depth || !lua.reserve(room) {
@@ -289,7 +291,7 @@ impl Parser<'_> {
     }
 }
 
-/// UTF-8, also of code points that are not characters.
+/// Appends a code point as UTF-8, even if it is not a character.
 fn append_utf8(code: u32, out: &mut Vec<u8>) {
     let tail = |shift: u32| 0x80 | (code >> shift & 0x3f) as u8;
     match code {

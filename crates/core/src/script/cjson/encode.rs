@@ -1,10 +1,10 @@
-//! Lua values to JSON.
+//! Converts Lua values to JSON.
 
 use super::options::{InvalidNumbers, Options};
 use crate::num;
-use crate::script::bridge::{Kind, Raised, Stack};
+use crate::script::bridge::{LuaType, Raised, Stack};
 
-/// The JSON of the value on top of the stack.
+/// Returns the JSON of the value on top of the stack.
 pub(super) fn encode(lua: &mut Stack, options: &Options) -> Raised<Vec<u8>> {
     let mut json = Vec::new();
     append_value(lua, options, 0, &mut json)?;
@@ -13,10 +13,10 @@ pub(super) fn encode(lua: &mut Stack, options: &Options) -> Raised<Vec<u8>> {
 
 fn append_value(lua: &mut Stack, options: &Options, depth: i32, json: &mut Vec<u8>) -> Raised<()> {
     match lua.kind(-1) {
-        Kind::String => append_string(lua.bytes(-1).unwrap_or_default(), json),
-        Kind::Number => append_number(lua, -1, options, json)?,
-        Kind::Boolean => json.extend_from_slice(if lua.truth(-1) { b"true" } else { b"false" }),
-        Kind::Table => {
+        LuaType::String => append_string(lua.bytes(-1).unwrap_or_default(), json),
+        LuaType::Number => append_number(lua, -1, options, json)?,
+        LuaType::Boolean => json.extend_from_slice(if lua.truth(-1) { b"true" } else { b"false" }),
+        LuaType::Table => {
             let depth = depth + 1;
             if depth > options.encode_max_depth || !lua.reserve(3) {
                 return lua.raise_text(&format!("Cannot serialise, excessive nesting ({depth})"));
@@ -26,7 +26,7 @@ fn append_value(lua: &mut Stack, options: &Options, depth: i32, json: &mut Vec<u
                 _ => append_object(lua, options, depth, json)?,
             }
         }
-        Kind::Nil | Kind::None => json.extend_from_slice(b"null"),
+        LuaType::Nil | LuaType::None => json.extend_from_slice(b"null"),
         _ if lua.is_null_pointer(-1) => json.extend_from_slice(b"null"),
         _ => return refuse(lua, -1, "type not supported"),
     }
@@ -38,13 +38,14 @@ fn refuse<T>(lua: &mut Stack, index: i32, why: &str) -> Raised<T> {
     lua.raise_text(&format!("Cannot serialise {kind}: {why}"))
 }
 
-/// The length of the table on top as an array; nothing if it has keys that no array has, or too few for its length.
+/// Returns the length of the table on top as an array, or `None` if it has keys that arrays do not have, or is too
+/// sparse.
 fn array_length(lua: &mut Stack, options: &Options) -> Raised<Option<i32>> {
     let mut max = 0i32;
     let mut items = 0i64;
     let mut is_array = true;
     lua.each_until(-1, |lua| {
-        match lua.number(-2).filter(|_| lua.kind(-2) == Kind::Number) {
+        match lua.number(-2).filter(|_| lua.kind(-2) == LuaType::Number) {
             Some(key) if key >= 1.0 && key.floor() == key => {
                 if key > max as f64 {
                     max = to_int(key);
@@ -68,7 +69,8 @@ fn array_length(lua: &mut Stack, options: &Options) -> Raised<Option<i32>> {
     Ok(Some(max))
 }
 
-/// A double as C casts it to an int on x86-64: what does not fit is the smallest one, which makes a table with such a key an object.
+/// Converts a double as C casts it to an `int` on x86-64. A number that does not fit becomes `i32::MIN`; a table with
+/// such a key is an object.
 fn to_int(value: f64) -> i32 {
     if value <= i32::MAX as f64 { value as i32 } else { i32::MIN }
 }
@@ -96,12 +98,12 @@ fn append_object(lua: &mut Stack, options: &Options, depth: i32, json: &mut Vec<
         }
         first = false;
         match lua.kind(-2) {
-            Kind::Number => {
+            LuaType::Number => {
                 json.push(b'"');
                 append_number(lua, -2, options, json)?;
                 json.push(b'"');
             }
-            Kind::String => append_string(lua.bytes(-2).unwrap_or_default(), json),
+            LuaType::String => append_string(lua.bytes(-2).unwrap_or_default(), json),
             _ => return refuse(lua, -2, "table key must be a number or string"),
         }
         json.push(b':');

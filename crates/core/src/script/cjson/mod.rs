@@ -1,4 +1,4 @@
-//! The `cjson` library: JSON as lua-cjson 2.1 writes and reads it.
+//! The `cjson` library: JSON, compatible with lua-cjson 2.1.
 
 mod decode;
 mod encode;
@@ -7,7 +7,7 @@ mod options;
 use super::bridge::{Function, Raised, Stack};
 use options::Options;
 
-/// The functions of the library; the options of their instance are bound to each.
+/// The functions of the library. The options of an instance are bound to each of its functions.
 const FUNCTIONS: &[(&str, Function)] = &[
     ("encode", encode),
     ("decode", decode),
@@ -21,7 +21,7 @@ const FUNCTIONS: &[(&str, Function)] = &[
     ("new", new),
 ];
 
-/// Pushes a fresh instance of the library, with options of its own.
+/// Pushes a new instance of the library, with its own options.
 pub(super) fn push_library(lua: &mut Stack) {
     lua.push_table(0, FUNCTIONS.len() as i32 + 3);
     lua.push_block(&Options::default().to_bytes());
@@ -60,7 +60,7 @@ fn decode(lua: &mut Stack) -> Raised<usize> {
     one_argument(lua)?;
     let options = Options::bound(lua);
     lua.check_bytes(1)?;
-    // The values are pushed while the text is read, so it cannot stay borrowed from the stack.
+    // Decoding pushes values while it reads, so the text cannot remain borrowed from the stack.
     let text = lua.bytes(1).unwrap_or_default().to_vec();
     decode::decode(lua, &options, &text)?;
     Ok(1)

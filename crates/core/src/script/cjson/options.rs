@@ -1,8 +1,8 @@
-//! The options of a `cjson` instance, and the functions that show and set them.
+//! The options of a `cjson` instance, and the functions that read and set them.
 
-use crate::script::bridge::{Kind, Raised, Stack};
+use crate::script::bridge::{LuaType, Raised, Stack};
 
-/// What `encode` does with NaN and the infinities.
+/// How `encode` handles NaN and the infinities.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum InvalidNumbers {
     Refuse,
@@ -18,7 +18,7 @@ pub(super) struct Options {
     pub encode_max_depth: i32,
     pub decode_max_depth: i32,
     pub number_precision: i32,
-    /// Shown and set, with no effect: there is no buffer to keep.
+    /// Can be read and set, but has no effect: there is no buffer to keep.
     pub keep_buffer: bool,
     pub encode_invalid_numbers: InvalidNumbers,
     pub decode_invalid_numbers: bool,
@@ -40,7 +40,7 @@ impl Default for Options {
     }
 }
 
-/// Options are kept in a block of bytes that belongs to Lua: nine words.
+/// The number of words in the block of bytes that stores the options in Lua.
 const WORDS: usize = 9;
 
 impl Options {
@@ -84,7 +84,7 @@ impl Options {
         }
     }
 
-    /// The options bound to the running function.
+    /// Returns the options bound to the running function.
     pub fn bound(lua: &mut Stack) -> Options {
         lua.push_upvalue(1);
         let options = lua.block_mut(-1).map(|bytes| Options::from_bytes(bytes)).unwrap_or_default();
@@ -101,7 +101,7 @@ impl Options {
     }
 }
 
-/// Makes sure that there are at most `n` arguments, and fills up with nil.
+/// Checks that there are at most `n` arguments, and fills up with nil. Returns the options.
 fn at_most(lua: &mut Stack, n: i32) -> Raised<Options> {
     if lua.len() > n {
         return lua.argument_error(n + 1, "found too many arguments");
@@ -110,9 +110,9 @@ fn at_most(lua: &mut Stack, n: i32) -> Raised<Options> {
     Ok(Options::bound(lua))
 }
 
-/// Sets `setting` to argument `n` if there is one.
+/// Sets `setting` to argument `n`, if it is given.
 fn integer_option(lua: &mut Stack, n: i32, setting: &mut i32, min: i32, max: i32) -> Raised<()> {
-    if lua.kind(n) != Kind::Nil {
+    if lua.kind(n) != LuaType::Nil {
         let value = lua.check_integer(n)? as i32;
         if !(min..=max).contains(&value) {
             return lua.argument_error(1, format!("expected integer between {min} and {max}"));
@@ -124,8 +124,8 @@ fn integer_option(lua: &mut Stack, n: i32, setting: &mut i32, min: i32, max: i32
 
 fn boolean_option(lua: &mut Stack, n: i32, setting: &mut bool) -> Raised<()> {
     match lua.kind(n) {
-        Kind::Nil => {}
-        Kind::Boolean => *setting = lua.truth(n),
+        LuaType::Nil => {}
+        LuaType::Boolean => *setting = lua.truth(n),
         _ => {
             lua.check_bytes(n)?;
             let option = String::from_utf8_lossy(lua.bytes(n).unwrap_or_default()).into_owned();
@@ -149,7 +149,7 @@ pub(super) fn encode_sparse_array(lua: &mut Stack) -> Raised<usize> {
     Ok(3)
 }
 
-/// Shows and sets the one integer that `select` picks.
+/// Returns the integer option that `select` returns, after setting it to the argument, if given.
 fn one_integer(lua: &mut Stack, max: i32, select: fn(&mut Options) -> &mut i32) -> Raised<usize> {
     let mut options = at_most(lua, 1)?;
     integer_option(lua, 1, select(&mut options), 1, max)?;
@@ -158,7 +158,7 @@ fn one_integer(lua: &mut Stack, max: i32, select: fn(&mut Options) -> &mut i32) 
     Ok(1)
 }
 
-/// Shows and sets the one switch that `select` picks.
+/// Returns the boolean option that `select` returns, after setting it to the argument, if given.
 fn one_boolean(lua: &mut Stack, select: fn(&mut Options) -> &mut bool) -> Raised<usize> {
     let mut options = at_most(lua, 1)?;
     boolean_option(lua, 1, select(&mut options))?;
@@ -191,9 +191,9 @@ pub(super) fn encode_invalid_numbers(lua: &mut Stack) -> Raised<usize> {
     let mut options = at_most(lua, 1)?;
     let setting = &mut options.encode_invalid_numbers;
     match lua.kind(1) {
-        Kind::Nil => {}
-        Kind::Boolean if lua.truth(1) => *setting = InvalidNumbers::Write,
-        Kind::Boolean => *setting = InvalidNumbers::Refuse,
+        LuaType::Nil => {}
+        LuaType::Boolean if lua.truth(1) => *setting = InvalidNumbers::Write,
+        LuaType::Boolean => *setting = InvalidNumbers::Refuse,
         _ => {
             lua.check_bytes(1)?;
             *setting = match lua.bytes(1).unwrap_or_default() {

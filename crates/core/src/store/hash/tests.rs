@@ -90,7 +90,7 @@ fn the_hash_of_a_lock_needs_no_allocation() {
 }
 
 proptest! {
-    /// Small and large hashes hold what a map holds; the small one in the order of expiry.
+    /// Compares hashes with a map: small and large ones hold the same fields, small ones in the order of expiry.
     #[test]
     fn behaves_as_a_map(
         large in any::<bool>(),

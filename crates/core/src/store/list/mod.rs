@@ -1,9 +1,9 @@
-//! Lists: byte strings in nodes of bounded size.
+//! Lists: byte strings in nodes of limited size.
 //!
-//! What a client sees of Redis's list nodes is `OBJECT ENCODING`: since 7.2 a list is a `listpack` until it outgrows one
-//! node, and becomes one again when it has shrunk to half a node, provided that it stands in one node by then. Whether it does
-//! depends on how nodes split and merge, so [`quicklist`] follows those rules, with the sizes that the elements would
-//! have in Redis ([`node`]).
+//! Clients see how Redis divides a list into nodes through `OBJECT ENCODING`: since 7.2 a list is a `listpack` until it
+//! outgrows one node, and becomes one again once it has shrunk to half a node, provided that it is in one node by then.
+//! That depends on how nodes split and merge, so `quicklist` follows Redis's rules, using the sizes that the elements
+//! would have in Redis (`node`).
 
 mod node;
 mod quicklist;
@@ -14,7 +14,7 @@ pub use self::node::Node;
 use super::limits::Limits;
 use crate::version::Version;
 
-/// One element.
+/// One element of a list.
 pub type Element = Box<[u8]>;
 
 /// The two ends of a list.
@@ -24,25 +24,25 @@ pub enum End {
     Tail,
 }
 
-/// A list of byte strings. Boxed, so that it does not make the keys of locks larger.
+/// A list of byte strings. Boxed, so that it does not enlarge the values of other types.
 #[derive(Clone)]
 pub struct List(Box<Form>);
 
 #[derive(Clone)]
 struct Form {
-    /// No node is empty. A listpack has one node, or none when it is empty.
+    /// Nodes are never empty. A listpack has one node, or none if the list is empty.
     nodes: VecDeque<Node>,
     len: usize,
     is_quicklist: bool,
 }
 
 impl List {
-    /// An empty list: a listpack since 7.2, a quicklist before.
+    /// Creates an empty list: a listpack since 7.2, a quicklist before.
     pub fn new(limits: &Limits) -> List {
         List::empty(limits.version < Version::V7_2)
     }
 
-    /// An empty quicklist in any release.
+    /// Creates an empty quicklist in any release.
     pub fn quicklist() -> List {
         List::empty(true)
     }
@@ -51,19 +51,23 @@ impl List {
         List(Box::new(Form { nodes: VecDeque::new(), len: 0, is_quicklist }))
     }
 
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.0.len
     }
 
+    /// Returns whether the list has no elements.
     pub fn is_empty(&self) -> bool {
         self.0.len == 0
     }
 
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         if self.0.is_quicklist { "quicklist" } else { "listpack" }
     }
 
-    /// To be told what a command is about to add, before it adds any: a listpack that would outgrow a node becomes a quicklist.
+    /// Announces the elements that a command is about to add: a listpack that would outgrow its node becomes a
+    /// quicklist. Call this before adding any.
     pub fn prepare<'a>(&mut self, elements: impl IntoIterator<Item = &'a [u8]>, limits: &Limits) {
         let (mut bytes, mut count) =
             (self.0.nodes.front().map_or(node::EMPTY_BYTES, |node| node.bytes), self.0.len);
@@ -76,8 +80,8 @@ impl List {
         }
     }
 
-    /// To be called at the end of a command that removed elements: a quicklist of one node that is no more than half full
-    /// becomes a listpack again.
+    /// Converts a quicklist of one node that is at most half full to a listpack. Call this at the end of a command that
+    /// removed elements.
     pub fn shrink(&mut self, limits: &Limits) {
         if limits.version < Version::V7_2 || !self.0.is_quicklist {
             return;
@@ -87,7 +91,8 @@ impl List {
         }
     }
 
-    /// Makes a quicklist of one node a listpack since 7.2, if that may hold as much.
+    /// Converts a quicklist of one node to a listpack if the release is at least 7.2 and the node's size is within the
+    /// limit.
     pub fn become_listpack_if_possible(&mut self, limits: &Limits) {
         if limits.version < Version::V7_2 || self.0.nodes.len() != 1 {
             return;
@@ -95,12 +100,12 @@ impl List {
         self.0.is_quicklist = !quicklist::is_full_at_most(limits, &self.0.nodes[0]);
     }
 
-    /// The nodes from head to tail.
+    /// Returns the nodes from head to tail.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = &Node> {
         self.0.nodes.iter()
     }
 
-    /// Adds a node of these elements at the tail of a quicklist, unless there are none.
+    /// Appends a node with these elements to a quicklist, unless there are none.
     pub fn push_node<'a>(&mut self, elements: impl Iterator<Item = &'a [u8]>) {
         let mut node = Node::default();
         elements.for_each(|element| node.insert(node.len(), element));
@@ -110,13 +115,13 @@ impl List {
         }
     }
 
-    /// Adds a node of one element on its own at the tail of a quicklist.
+    /// Appends a node that holds one element as plain bytes.
     pub fn push_plain_node(&mut self, element: &[u8]) {
         self.0.nodes.push_back(Node::plain(element));
         self.0.len += 1;
     }
 
-    /// Adds an element at an end. See [`prepare`](Self::prepare).
+    /// Pushes an element at an end. Call [`prepare`](Self::prepare) first.
     pub fn push(&mut self, end: End, element: &[u8], limits: &Limits) {
         self.0.len += 1;
         if self.0.is_quicklist {
@@ -132,7 +137,7 @@ impl List {
         }
     }
 
-    /// Takes an element from an end. See [`shrink`](Self::shrink).
+    /// Pops an element from an end. Call [`shrink`](Self::shrink) afterwards.
     pub fn pop(&mut self, end: End) -> Option<Element> {
         let node_at = if end == End::Head { 0 } else { self.0.nodes.len().checked_sub(1)? };
         let node = self.0.nodes.get(node_at)?;
@@ -140,12 +145,14 @@ impl List {
         Some(self.remove_at(node_at, offset))
     }
 
+    /// Returns the element at `index`.
     pub fn get(&self, index: usize) -> Option<&[u8]> {
         let (node_at, offset) = self.locate(index)?;
         self.0.nodes[node_at].get(offset)
     }
 
-    /// Replaces the element at `index`; false if there is none. See [`prepare`](Self::prepare) and [`shrink`](Self::shrink).
+    /// Replaces the element at `index`. Returns false if there is none. See [`prepare`](Self::prepare) and
+    /// [`shrink`](Self::shrink).
     pub fn set(&mut self, index: usize, element: &[u8], limits: &Limits) -> bool {
         let Some((node_at, offset)) = self.locate(index) else { return false };
         if self.0.is_quicklist {
@@ -156,7 +163,7 @@ impl List {
         true
     }
 
-    /// Puts an element before or after the first one that equals `pivot`; false if there is none.
+    /// Inserts an element before or after the first one that equals `pivot`. Returns false if there is none.
     pub fn insert(&mut self, pivot: &[u8], after: bool, element: &[u8], limits: &Limits) -> bool {
         let Some(index) = self.iter().position(|other| other == pivot) else { return false };
         let Some((node_at, offset)) = self.locate(index) else { return false };
@@ -169,7 +176,7 @@ impl List {
         true
     }
 
-    /// Removes elements equal to `element`: the first `limit` from the head, or from the tail. Returns how many.
+    /// Removes up to `limit` elements equal to `element`, starting at the end `from`. Returns how many it removed.
     pub fn remove(&mut self, element: &[u8], from: End, limit: usize) -> usize {
         let mut doomed: Vec<usize> = match from {
             End::Head => self.positions(element).take(limit).collect(),
@@ -200,7 +207,7 @@ impl List {
         self.cut(End::Tail, back);
     }
 
-    /// Removes `count` elements from an end, whole nodes at once where it can.
+    /// Removes `count` elements from an end, whole nodes at once where possible.
     fn cut(&mut self, end: End, mut count: usize) {
         self.0.len -= count;
         while count > 0 {
@@ -219,18 +226,18 @@ impl List {
         }
     }
 
-    /// All elements from head to tail.
+    /// Returns all elements from head to tail.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.0.nodes.iter().flat_map(Node::iter)
     }
 
-    /// The elements from `start` on, towards the tail.
+    /// Returns the elements from `start` on, towards the tail.
     pub fn iter_from(&self, start: usize) -> impl Iterator<Item = &[u8]> {
         let (node_at, offset) = self.locate(start).unwrap_or((self.0.nodes.len(), 0));
         self.0.nodes.range(node_at..).flat_map(Node::iter).skip(offset)
     }
 
-    /// The elements from `start` on, towards the head.
+    /// Returns the elements from `start` on, towards the head.
     pub fn iter_back_from(&self, start: usize) -> impl Iterator<Item = &[u8]> {
         let (nodes, skipped) = match self.locate(start) {
             Some((node_at, offset)) => (node_at + 1, self.0.nodes[node_at].len() - 1 - offset),
@@ -239,7 +246,8 @@ impl List {
         self.0.nodes.range(..nodes).flat_map(Node::iter).rev().skip(skipped)
     }
 
-    /// Which node an index falls into, and where in it; from the nearer end.
+    /// Returns the node that contains the element at `index`, and the element's offset in that node. Searches from the
+    /// nearer end.
     fn locate(&self, index: usize) -> Option<(usize, usize)> {
         if index >= self.0.len {
             return None;

@@ -1,18 +1,18 @@
-//! One node of a list, and the size that it would have as a listpack.
+//! One node of a list, and the size that it would have as a listpack in Redis.
 
 use std::collections::VecDeque;
 
 use super::{Element, End};
 use crate::num::parse_i64;
 
-/// Header and end mark of a listpack.
+/// The bytes of an empty listpack: its header and end mark.
 pub const EMPTY_BYTES: usize = 7;
 
-/// Elements that Redis keeps in one listpack, or one large element on its own (*plain*).
+/// A node of a list: elements that Redis would keep in one listpack, or one large element (*plain*).
 #[derive(Clone)]
 pub struct Node {
     elements: VecDeque<Element>,
-    /// Size of the listpack; of a plain node, of its element.
+    /// The size of the listpack in bytes; for a plain node, that of its element.
     pub bytes: usize,
     pub is_plain: bool,
 }
@@ -24,32 +24,39 @@ impl Default for Node {
 }
 
 impl Node {
+    /// Creates a node with one element.
     pub fn of(element: &[u8]) -> Node {
         let mut node = Node::default();
         node.insert(0, element);
         node
     }
 
+    /// Creates a plain node.
     pub fn plain(element: &[u8]) -> Node {
         Node { elements: VecDeque::from([element.into()]), bytes: element.len(), is_plain: true }
     }
 
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.elements.len()
     }
 
+    /// Returns whether the node has no elements.
     pub fn is_empty(&self) -> bool {
         self.elements.is_empty()
     }
 
+    /// Returns the element at `offset`.
     pub fn get(&self, offset: usize) -> Option<&[u8]> {
         self.elements.get(offset).map(|element| &**element)
     }
 
+    /// Returns the elements from head to tail.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &[u8]> {
         self.elements.iter().map(|element| &**element)
     }
 
+    /// Inserts an element before the one at `offset`.
     pub fn insert(&mut self, offset: usize, element: &[u8]) {
         self.bytes += entry_bytes(element);
         self.elements.insert(offset, element.into());
@@ -61,13 +68,14 @@ impl Node {
         self.bytes = self.bytes - entry_bytes(&old) + entry_bytes(element);
     }
 
+    /// Removes and returns the element at `offset`.
     pub fn remove(&mut self, offset: usize) -> Element {
         let element = self.elements.remove(offset).unwrap_or_default();
         self.bytes -= if self.is_plain { element.len() } else { entry_bytes(&element) };
         element
     }
 
-    /// Removes `count` elements, fewer than there are, from an end.
+    /// Removes `count` elements, fewer than the node has, from an end.
     pub fn cut(&mut self, end: End, count: usize) {
         if end == End::Head {
             self.elements.drain(..count);
@@ -77,7 +85,7 @@ impl Node {
         self.measure();
     }
 
-    /// Takes the elements from `offset` on into a node of their own.
+    /// Moves the elements from `offset` on to a new node.
     pub fn split_off(&mut self, offset: usize) -> Node {
         let mut rest = Node { elements: self.elements.split_off(offset), ..Node::default() };
         rest.measure();
@@ -96,7 +104,8 @@ impl Node {
     }
 }
 
-/// What an element takes in a listpack: integers are stored as such, and the length stands at both ends.
+/// Returns the bytes that an element takes in a listpack: integers are stored in binary, and the length is stored at
+/// both ends.
 fn entry_bytes(element: &[u8]) -> usize {
     let body = match parse_i64(element) {
         Some(0..=127) => 1,

@@ -1,4 +1,4 @@
-//! How the nodes of a quicklist fill, split and merge.
+//! Redis's rules for filling, splitting and merging the nodes of a quicklist.
 
 use std::collections::VecDeque;
 
@@ -7,14 +7,14 @@ use super::node::{EMPTY_BYTES, Node};
 use crate::store::limits::Limits;
 use crate::version::Version;
 
-/// Bytes that a node limited by count may have all the same.
+/// The most bytes in a node whose limit is a number of elements.
 const SAFE_BYTES: usize = 8192;
-/// What Redis adds to the length of an element to guess its size in a node.
+/// Redis adds this to the length of an element to estimate its size in a node.
 const ENTRY_OVERHEAD: usize = 8;
 
 type Nodes = VecDeque<Node>;
 
-/// What one node may hold.
+/// The limit of one node.
 enum NodeLimit {
     Bytes(usize),
     Count(usize),
@@ -27,7 +27,7 @@ fn node_limit(limits: &Limits) -> NodeLimit {
     }
 }
 
-/// Whether a node of that size would be too large.
+/// Returns whether a node of that size would exceed the limit.
 pub fn exceeds(limits: &Limits, bytes: usize, count: usize) -> bool {
     match node_limit(limits) {
         NodeLimit::Bytes(limit) => bytes > limit,
@@ -35,17 +35,17 @@ pub fn exceeds(limits: &Limits, bytes: usize, count: usize) -> bool {
     }
 }
 
-/// Whether a quicklist of this one node may become a listpack again after it has shrunk.
+/// Returns whether a quicklist that consists of this node may become a listpack again after shrinking.
 pub fn is_half_full_at_most(limits: &Limits, node: &Node) -> bool {
     fills_at_most_one(2, limits, node)
 }
 
-/// Whether a quicklist of this one node may be a listpack.
+/// Returns whether a quicklist that consists of this node may be a listpack.
 pub fn is_full_at_most(limits: &Limits, node: &Node) -> bool {
     fills_at_most_one(1, limits, node)
 }
 
-/// Whether a node that is not plain fills at most a half, a third, … of what it may hold.
+/// Returns whether a node that is not plain fills at most one `part`th of its limit.
 fn fills_at_most_one(part: usize, limits: &Limits, node: &Node) -> bool {
     !node.is_plain
         && match node_limit(limits) {
@@ -54,7 +54,7 @@ fn fills_at_most_one(part: usize, limits: &Limits, node: &Node) -> bool {
         }
 }
 
-/// Whether an element gets a node of its own. Before 7.4 that takes 1 GiB.
+/// Returns whether an element gets its own plain node. Before 7.4 this takes 1 GiB.
 fn is_large(limits: &Limits, element: &[u8]) -> bool {
     limits.version >= Version::V7_4
         && match node_limit(limits) {
@@ -63,7 +63,7 @@ fn is_large(limits: &Limits, element: &[u8]) -> bool {
         }
 }
 
-/// Whether an element may be added to a node, if there is one.
+/// Returns whether the node, if there is one, has room for an element.
 fn has_room(limits: &Limits, node: Option<&Node>, element: &[u8]) -> bool {
     node.is_some_and(|node| {
         let bytes = node.bytes + element.len() + ENTRY_OVERHEAD;
@@ -75,6 +75,7 @@ fn node_for(limits: &Limits, element: &[u8]) -> Node {
     if is_large(limits, element) { Node::plain(element) } else { Node::of(element) }
 }
 
+/// Pushes an element at an end.
 pub fn push(nodes: &mut Nodes, end: End, element: &[u8], limits: &Limits) {
     match end {
         End::Head if has_room(limits, nodes.front(), element) => nodes[0].insert(0, element),
@@ -88,7 +89,7 @@ pub fn push(nodes: &mut Nodes, end: End, element: &[u8], limits: &Limits) {
     }
 }
 
-/// Adds an element next to the one at `offset` of node `at`.
+/// Inserts an element before or after the one at `offset` of node `at`.
 pub fn insert(nodes: &mut Nodes, at: usize, offset: usize, after: bool, element: &[u8], limits: &Limits) {
     let place = offset + after as usize;
     if has_room(limits, nodes.get(at), element) {
@@ -96,7 +97,7 @@ pub fn insert(nodes: &mut Nodes, at: usize, offset: usize, after: bool, element:
         return;
     }
     let is_at_edge = if after { place == nodes[at].len() } else { place == 0 };
-    // The neighbour on the side of the new element, and where a new node would stand.
+    // The neighbour on the side of the new element, and the index that a new node would have.
     let (neighbour, new_at) = if after { (at.checked_add(1), at + 1) } else { (at.checked_sub(1), at) };
     if is_at_edge {
         match neighbour.and_then(|neighbour| nodes.get_mut(neighbour)) {
@@ -114,7 +115,7 @@ pub fn insert(nodes: &mut Nodes, at: usize, offset: usize, after: bool, element:
         nodes.insert(at + 1, Node::plain(element));
         return;
     }
-    // The element joins the half that does not hold the one it stands next to.
+    // The element goes into the half that does not contain the element it was inserted next to.
     let (half, pivot) = if after { (at + 1, at) } else { (at, at + 1) };
     let offset = if after { 0 } else { nodes[half].len() };
     nodes[half].insert(offset, element);
@@ -127,7 +128,7 @@ pub fn replace(nodes: &mut Nodes, at: usize, offset: usize, element: &[u8], limi
         if is_large(limits, element) {
             nodes[at] = Node::plain(element);
         } else {
-            // It joins the next node if that has room.
+            // The element joins the next node if that has room.
             insert(nodes, at, 0, true, element, limits);
             nodes.remove(at);
         }
@@ -150,11 +151,11 @@ pub fn replace(nodes: &mut Nodes, at: usize, offset: usize, element: &[u8], limi
     }
 }
 
-/// Merges the nodes around `center` where two fit into one: the two before it, the two after it, then it with the
-/// one before it, and the result with the one after that.
+/// Merges neighbouring nodes around `center` where two fit into one: first the two before it, then the two after it,
+/// then `center` with the one before it, and the result with the one after.
 fn merge_around(nodes: &mut Nodes, center: usize, limits: &Limits) {
     let mut center = center;
-    // The pair after the center first moves no index that is still needed.
+    // Merging the pair after the center first keeps the indices that are still needed.
     let after_fits = fits(nodes, center + 1, limits);
     if center >= 2 && fits(nodes, center - 2, limits) {
         merge(nodes, center - 2);
@@ -172,7 +173,7 @@ fn merge_around(nodes: &mut Nodes, center: usize, limits: &Limits) {
     }
 }
 
-/// Whether node `at` and the next one fit into one.
+/// Returns whether node `at` and the next one fit into one node.
 fn fits(nodes: &Nodes, at: usize, limits: &Limits) -> bool {
     let (Some(a), Some(b)) = (nodes.get(at), nodes.get(at + 1)) else { return false };
     !a.is_plain && !b.is_plain && !exceeds(limits, a.bytes + b.bytes - EMPTY_BYTES, a.len() + b.len())

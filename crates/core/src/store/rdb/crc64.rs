@@ -1,4 +1,4 @@
-//! CRC-64 with the polynomial of Jones, bits reflected, beginning with 0.
+//! CRC-64 with the Jones polynomial, reflected bits and the initial value 0.
 
 const POLYNOMIAL: u64 = 0xad93_d235_94c9_35a9;
 
@@ -21,6 +21,7 @@ const fn table() -> [u64; 256] {
     table
 }
 
+/// Returns the CRC-64 of `bytes`.
 pub fn checksum(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0, |crc, &byte| TABLE[(crc as u8 ^ byte) as usize] ^ crc >> 8)
 }

@@ -1,7 +1,9 @@
-//! Intsets: the width of an integer in bytes (4), their number (4), and the integers in order.
+//! Intsets: the width of an integer in bytes (4 bytes), the number of integers (4 bytes), and the integers in ascending
+//! order.
 
 use super::reader::Reader;
 
+/// Returns an intset of these integers, which must be in ascending order.
 pub fn encode(numbers: &[i64]) -> Vec<u8> {
     let fits = |bits: u32| numbers.iter().all(|&number| number << (64 - bits) >> (64 - bits) == number);
     let width = if fits(16) {
@@ -19,7 +21,7 @@ pub fn encode(numbers: &[i64]) -> Vec<u8> {
     bytes
 }
 
-/// The integers; `None` if they are not as many as is said, or not in order.
+/// Returns the integers, or `None` if their number or order contradicts the format.
 pub fn decode(bytes: &[u8]) -> Option<Vec<i64>> {
     let mut reader = Reader::new(bytes);
     let width = u32::from_le_bytes(reader.array()?) as usize;

@@ -1,34 +1,34 @@
-//! The first byte of an object: its type and encoding.
+//! The first byte of a serialized object: its type and encoding.
 
 use crate::version::Version;
 
 pub const STRING: u8 = 0;
 pub const LIST: u8 = 1;
 pub const SET: u8 = 2;
-/// Scores as text.
+/// A sorted set with its scores as text.
 pub const ZSET: u8 = 3;
 pub const HASH: u8 = 4;
-/// Scores as binary doubles.
+/// A sorted set with its scores as binary doubles.
 pub const ZSET_2: u8 = 5;
 pub const HASH_ZIPMAP: u8 = 9;
 pub const LIST_ZIPLIST: u8 = 10;
 pub const SET_INTSET: u8 = 11;
 pub const ZSET_ZIPLIST: u8 = 12;
 pub const HASH_ZIPLIST: u8 = 13;
-/// Nodes of ziplists.
+/// A list whose nodes are ziplists.
 pub const LIST_QUICKLIST: u8 = 14;
 pub const HASH_LISTPACK: u8 = 16;
 pub const ZSET_LISTPACK: u8 = 17;
-/// Nodes of listpacks, and plain ones.
+/// A list whose nodes are listpacks or plain.
 pub const LIST_QUICKLIST_2: u8 = 18;
 pub const SET_LISTPACK: u8 = 20;
-/// Fields with an expiry each, as release candidates of 7.4 wrote them.
+/// A hash with an expiry for each field, as release candidates of 7.4 wrote it.
 pub const HASH_METADATA_PRE_GA: u8 = 22;
 pub const HASH_LISTPACK_EX_PRE_GA: u8 = 23;
 pub const HASH_METADATA: u8 = 24;
 pub const HASH_LISTPACK_EX: u8 = 25;
 
-/// The last one that a release knows.
+/// Returns the highest of these numbers that a release knows.
 pub fn newest(version: Version) -> u8 {
     match version {
         Version::V7_0 => 19,
@@ -37,6 +37,6 @@ pub fn newest(version: Version) -> u8 {
     }
 }
 
-/// The node of a list that is one large element, and the one that is a listpack.
+/// The kinds of list nodes: one large element, or a listpack.
 pub const NODE_PLAIN: u64 = 1;
 pub const NODE_PACKED: u64 = 2;

@@ -1,6 +1,6 @@
-//! Listpacks: entries one after another, each an integer or a string, with the length of each behind it.
+//! Listpacks: a sequence of entries, each an integer or a string followed by the entry's length.
 //!
-//! Total bytes (4) and number of entries (2) stand before them, `0xff` behind.
+//! A header with the total bytes (4) and the number of entries (2) precedes the entries; `0xff` follows them.
 
 use std::borrow::Cow;
 
@@ -9,21 +9,22 @@ use crate::num::parse_i64;
 
 const HEADER_BYTES: usize = 6;
 const END: u8 = 0xff;
-/// Stands for a number of entries that does not fit.
+/// Marks a number of entries that is too large for the header.
 const UNKNOWN_COUNT: u16 = u16::MAX;
 
-/// A listpack that is being written.
+/// A listpack under construction.
 pub struct Listpack {
     bytes: Vec<u8>,
     count: usize,
 }
 
 impl Listpack {
+    /// Creates an empty listpack.
     pub fn new() -> Listpack {
         Listpack { bytes: vec![0; HEADER_BYTES], count: 0 }
     }
 
-    /// Adds an entry: an integer if it reads as one.
+    /// Appends an entry, as an integer if it reads as one.
     pub fn push(&mut self, entry: &[u8]) {
         let start = self.bytes.len();
         match parse_i64(entry) {
@@ -35,6 +36,7 @@ impl Listpack {
         self.count += 1;
     }
 
+    /// Returns the bytes of the complete listpack.
     pub fn finish(mut self) -> Vec<u8> {
         self.bytes.push(END);
         let total = self.bytes.len() as u32;
@@ -76,8 +78,8 @@ fn push_string(bytes: &mut Vec<u8>, string: &[u8]) {
     bytes.extend_from_slice(string);
 }
 
-/// The length of an entry as it stands behind it, to be read backwards: seven bits a byte, the high ones first, the top bit
-/// of all but the first set.
+/// The length that follows an entry, to be read backwards: seven bits per byte, high bits first; the top bit is set in
+/// every byte but the first.
 struct Back {
     bytes: [u8; 5],
     len: usize,
@@ -93,8 +95,8 @@ impl Back {
             _ => 5,
         };
         let mut bytes = [0; 5];
-        for (place, byte) in bytes[..len].iter_mut().rev().enumerate() {
-            *byte = (entry_bytes >> (7 * place)) as u8 & 0x7f | 0x80;
+        for (group, byte) in bytes[..len].iter_mut().rev().enumerate() {
+            *byte = (entry_bytes >> (7 * group)) as u8 & 0x7f | 0x80;
         }
         bytes[0] &= 0x7f;
         Back { bytes, len }
@@ -105,7 +107,7 @@ impl Back {
     }
 }
 
-/// The entries of a listpack; `None` if it is not sound.
+/// Returns the entries of a listpack, or `None` if it is malformed.
 pub fn entries(bytes: &[u8]) -> Option<Vec<Cow<'_, [u8]>>> {
     let mut reader = Reader::new(bytes);
     let total = u32::from_le_bytes(reader.array()?) as usize;
@@ -130,14 +132,14 @@ pub fn entries(bytes: &[u8]) -> Option<Vec<Cow<'_, [u8]>>> {
     (reader.len() == 0 && is_counted).then_some(entries)
 }
 
-/// An entry without its length behind it.
+/// Reads an entry without the length that follows it.
 fn entry<'a>(reader: &mut Reader<'a>, mark: u8) -> Option<Cow<'a, [u8]>> {
     let low = |bits: u32| (mark & ((1 << bits) - 1)) as usize;
     let number = match mark {
         0..0x80 => mark as i64,
         0x80..0xc0 => return reader.take(low(6)).map(Cow::Borrowed),
         0xc0..0xe0 => {
-            // Thirteen bits with the sign on top.
+            // Thirteen bits, of which the highest is the sign.
             let bits = (low(5) as i64) << 8 | reader.byte()? as i64;
             bits << 51 >> 51
         }

@@ -1,6 +1,8 @@
-//! Reads a value of any type and encoding, and gives it the form that the limits ask for. `None` if it is not sound.
+//! Reads a value of any type and encoding, and chooses its encoding by the limits. Returns `None` if the bytes are
+//! malformed.
 //!
-//! As in Redis, members of a listpack may be longer than those that commands put there: only their number is looked at.
+//! As in Redis, a loaded listpack may contain longer members than commands would put there: only their number is
+//! checked.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -12,9 +14,10 @@ use crate::store::hash::Field;
 use crate::store::list::End;
 use crate::store::{Hash, Limits, List, Set, SortedSet, StringValue, Value};
 
-/// The latest expiry of a field: Unix time in ms in 48 bits, less two.
+/// The latest expiry of a field: the largest Unix time in ms of 48 bits, minus two.
 const MAX_FIELD_EXPIRY_MS: i64 = (1 << 48) - 2;
 
+/// Reads a value.
 pub fn value(reader: &mut Reader, limits: &Limits) -> Option<Value> {
     let kind = reader.byte()?;
     if kind > kinds::newest(limits.version) {
@@ -44,7 +47,7 @@ pub fn value(reader: &mut Reader, limits: &Limits) -> Option<Value> {
     (!value.is_empty()).then_some(value)
 }
 
-/// The entries of the run of bytes that a value or node of this kind is.
+/// Returns the entries of a value or list node, given its serialized bytes.
 fn entries(kind: u8, bytes: &[u8]) -> Option<Vec<Cow<'_, [u8]>>> {
     match kind {
         kinds::LIST_ZIPLIST | kinds::LIST_QUICKLIST | kinds::ZSET_ZIPLIST | kinds::HASH_ZIPLIST => {
@@ -71,7 +74,7 @@ fn list(reader: &mut Reader, limits: &Limits) -> Option<List> {
     Some(list)
 }
 
-/// A list in one node. It is a quicklist, however small.
+/// Reads a list that consists of one ziplist. The result is a quicklist, however small.
 fn ziplist_list(reader: &mut Reader) -> Option<List> {
     let mut list = List::quicklist();
     let bytes = reader.string()?;
@@ -79,7 +82,7 @@ fn ziplist_list(reader: &mut Reader) -> Option<List> {
     Some(list)
 }
 
-/// A list with its nodes. Those of the newer kind say whether they are plain.
+/// Reads a list node by node. The newer format marks plain nodes.
 fn quicklist(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<List> {
     let mut list = List::quicklist();
     for _ in 0..reader.length()? {
@@ -156,7 +159,7 @@ fn small_sorted_set(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<So
 
 // ---- hashes ----------------------------------------------------------------------------------------------------------
 
-/// A field as it is read, and its value and expiry.
+/// A field as read from the payload, its value and its expiry.
 type FieldParts<'a> = (Cow<'a, [u8]>, Cow<'a, [u8]>, Option<i64>);
 
 fn hash(reader: &mut Reader, limits: &Limits) -> Option<Hash> {
@@ -177,7 +180,8 @@ fn small_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Hash> {
     hash_of(&fields, false, is_short, limits)
 }
 
-/// A hash whose expiries are counted from the earliest of them, or from the epoch where that is not told.
+/// Reads a hash whose expiries are relative to the earliest of them, or to the epoch in the format that does not state
+/// the earliest.
 fn expiring_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Hash> {
     let earliest_ms =
         if kind == kinds::HASH_METADATA { i64::from_le_bytes(reader.array()?).checked_sub(1)? } else { 0 };
@@ -192,7 +196,7 @@ fn expiring_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Hash>
 
 fn small_expiring_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Hash> {
     if kind == kinds::HASH_LISTPACK_EX {
-        // The earliest expiry, which the fields tell as well.
+        // Skips the earliest expiry, which the fields contain too.
         reader.take(8)?;
     }
     let bytes = reader.string()?;
@@ -205,7 +209,7 @@ fn small_expiring_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option
     hash_of(&fields, true, true, limits)
 }
 
-/// An expiry as it is stored, 0 for none; `None` if it cannot be one.
+/// Returns a stored expiry, where 0 means none, or `None` if it is out of range.
 fn field_expiry(expires_at_ms: i64) -> Option<Option<i64>> {
     match expires_at_ms {
         0 => Some(None),
@@ -214,12 +218,13 @@ fn field_expiry(expires_at_ms: i64) -> Option<Option<i64>> {
     }
 }
 
-/// The length of the longest field or value.
+/// Returns the length of the longest field or value.
 fn longest(fields: &[FieldParts]) -> usize {
     fields.iter().map(|(name, value, _)| name.len().max(value.len())).max().unwrap_or(0)
 }
 
-/// A hash of these fields, small unless they are too many or not all short; `None` if two have the same name.
+/// Builds a hash from these fields. It is small unless there are too many fields or `is_short` is false. Returns `None`
+/// if two fields have the same name.
 fn hash_of(fields: &[FieldParts], is_extended: bool, is_short: bool, limits: &Limits) -> Option<Hash> {
     let mut fields: Vec<Field> = fields
         .iter()

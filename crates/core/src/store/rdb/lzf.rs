@@ -1,23 +1,23 @@
-//! LZF, the compression of long strings: runs of literal bytes and references to what came before.
+//! LZF, the compression of long strings: runs of literal bytes, and references to earlier bytes.
 //!
-//! A control byte below 32 announces so many literals plus one. Any other holds in its upper three bits the length of
-//! a reference less two, 7 meaning that the rest of the length follows in a byte, and in its lower five the high bits of the
-//! distance less one; its low bits follow.
+//! A control byte below 32 means that this many literals plus one follow. In any other control byte the upper three
+//! bits are the length of a reference minus two, where 7 means that the rest of the length follows in a byte; the lower
+//! five bits are the high bits of the distance minus one, whose low byte follows.
 //!
-//! Which references a compressor finds is its own affair. Payloads are compared byte for byte, so this one finds those that Redis's
-//! does: it looks only at the last place where the three bytes at hand had the same hash, and enters into its table
-//! two places of every reference beside the first.
+//! The format leaves the choice of references to the compressor. Since tests compare payloads byte for byte, this
+//! compressor chooses the same references as Redis's: it looks only at the last position where the next three bytes had
+//! the same hash, and adds two positions of every reference, besides its first, to its table.
 
 const HASH_BITS: u32 = 16;
 const MAX_LITERALS: usize = 32;
 const MAX_DISTANCE: usize = 1 << 13;
 const MAX_REFERENCE: usize = 264;
-/// No three bytes of compressed data make more than a reference.
+/// Three compressed bytes never produce more than one reference.
 const MAX_RATIO: usize = MAX_REFERENCE / 3;
-/// Bytes by which the result has to be shorter than the input.
+/// The result has to be this many bytes shorter than the input.
 const MIN_GAIN: usize = 4;
 
-/// Compresses a string; `None` if that gains too little.
+/// Compresses a string. Returns `None` if that saves too little.
 pub fn compress(input: &[u8]) -> Option<Vec<u8>> {
     let room = input.len().checked_sub(MIN_GAIN)?;
     let mut places = vec![0u32; 1 << HASH_BITS];
@@ -35,8 +35,8 @@ pub fn compress(input: &[u8]) -> Option<Vec<u8>> {
         if at + 2 >= input.len() {
             break;
         }
-        for place in at - 2..at {
-            places[hash(input, place)] = place as u32;
+        for position in at - 2..at {
+            places[hash(input, position)] = position as u32;
         }
     }
     if output.bytes.len() + 3 > room {
@@ -53,12 +53,14 @@ fn hash(input: &[u8], at: usize) -> usize {
     ((bytes >> (24 - HASH_BITS)).wrapping_sub(bytes.wrapping_mul(5)) & ((1 << HASH_BITS) - 1)) as usize
 }
 
-/// How many bytes at `at` repeat those at `seen`, if a reference can say so. The first byte of all is never referred to.
+/// Returns how many bytes at `at` repeat those at `seen`, if a reference can express that. References never point to
+/// the very first byte.
 fn reference_len(input: &[u8], seen: usize, at: usize) -> Option<usize> {
     if seen == 0 || at - seen > MAX_DISTANCE || input[seen..seen + 3] != input[at..at + 3] {
         return None;
     }
-    // Where much is left the first 18 bytes are compared without regard to the end, up to which they may then reach.
+    // If much input is left, Redis compares the first 18 bytes without checking for the end of the input, so these may
+    // reach up to the end.
     let most = (input.len() - at - 2).min(MAX_REFERENCE);
     let is_free = |len: usize| len < most || most > 16 && len <= 18;
     let mut len = 3;
@@ -68,10 +70,10 @@ fn reference_len(input: &[u8], seen: usize, at: usize) -> Option<usize> {
     Some(len)
 }
 
-/// The compressed bytes, and the run of literals at their end.
+/// The compressed bytes, which end in a run of literals.
 struct Output {
     bytes: Vec<u8>,
-    /// Literals since the control byte that is to tell their number.
+    /// The number of literals since their control byte, which will state that number.
     literals: usize,
     room: usize,
 }
@@ -98,7 +100,7 @@ impl Output {
         }
     }
 
-    /// Writes the control byte of the literals, or takes it away if there are none.
+    /// Completes the control byte of the literals, or removes it if there are none.
     fn end_run(&mut self) {
         match self.literals {
             0 => drop(self.bytes.pop()),
@@ -131,13 +133,13 @@ impl Output {
     }
 }
 
-/// The string of `len` bytes that was compressed; `None` if there is no such.
+/// Decompresses to a string of `len` bytes. Returns `None` if the input is malformed or has another length.
 pub fn decompress(mut input: &[u8], len: usize) -> Option<Vec<u8>> {
     if len > input.len().saturating_mul(MAX_RATIO) {
         return None;
     }
     if len == 0 {
-        // Redis takes the failure to fit anything into no bytes for the length that was asked for.
+        // Redis's decompressor fails with 0 bytes written, which Redis mistakes for the requested length.
         return Some(Vec::new());
     }
     let mut output = Vec::with_capacity(len);
@@ -154,7 +156,7 @@ pub fn decompress(mut input: &[u8], len: usize) -> Option<Vec<u8>> {
             }
             let distance = ((control & 31) as usize) << 8 | *input.split_off_first()? as usize;
             let start = output.len().checked_sub(distance + 1)?;
-            // A reference may reach into what it adds.
+            // A reference may overlap the bytes that it produces.
             for from in start..start + count {
                 output.push(output[from]);
             }

@@ -1,15 +1,15 @@
-//! Values as Redis serializes them: what DUMP gives and RESTORE takes.
+//! Serialized values: what DUMP returns and RESTORE reads.
 //!
-//! A payload is the object as an RDB file has it (a byte for its type and encoding, and the content), the version of
-//! the RDB format in two bytes, and a CRC-64 of all that:
+//! A payload is the object as in an RDB file (a byte for type and encoding, then the content), the version of the RDB
+//! format in two bytes, and a CRC-64 of all this:
 //!
-//! - [`writer`] and [`reader`] know lengths and strings, which may be integers or compressed ([`lzf`]);
-//! - [`listpack`] and [`intset`] are the runs of bytes that small values are kept in, [`ziplist`] and [`zipmap`] those
-//!   of earlier releases;
-//! - [`save`] and [`load`] know the types.
+//! - `writer` and `reader` handle lengths and strings, which may be integers or compressed (`lzf`);
+//! - `listpack` and `intset` are the byte formats of small values, `ziplist` and `zipmap` those of earlier
+//!   releases;
+//! - `save` and `load` handle the value types.
 //!
-//! What is read is not trusted: every run of bytes is checked entry by entry, and nothing is allocated for a length
-//! that the payload does not bear out.
+//! The reader does not trust its input: it checks every format entry by entry, and allocates nothing for a length that
+//! the payload cannot contain.
 
 mod crc64;
 mod intset;
@@ -28,17 +28,17 @@ use self::writer::Writer;
 use super::{Limits, Value};
 use crate::version::Version;
 
-/// Version and checksum at the end of a payload.
+/// The bytes of the version and the checksum at the end of a payload.
 const FOOTER_BYTES: usize = 10;
 
-/// Why a payload is refused.
+/// The reason why a payload is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     VersionOrChecksum,
     BadFormat,
 }
 
-/// The version of the RDB format that a release writes, and the latest that it reads.
+/// Returns the version of the RDB format that a release writes, which is also the latest that it reads.
 fn format_version(version: Version) -> u16 {
     match version {
         Version::V7_0 => 10,
@@ -47,14 +47,14 @@ fn format_version(version: Version) -> u16 {
     }
 }
 
-/// Serializes a value as a release does; long strings are compressed if that is asked for and pays.
+/// Serializes a value as a release does. With `compress`, long strings are compressed if that saves space.
 pub fn dump(value: &Value, version: Version, compress: bool) -> Vec<u8> {
     let mut writer = Writer::new(compress);
     save::value(&mut writer, value, version);
     seal(writer.into_bytes(), version)
 }
 
-/// Adds to an object what makes it a payload of a release.
+/// Turns an object into a payload by appending the release's format version and the checksum.
 pub fn seal(mut object: Vec<u8>, version: Version) -> Vec<u8> {
     object.extend_from_slice(&format_version(version).to_le_bytes());
     let checksum = crc64::checksum(&object);
@@ -62,7 +62,11 @@ pub fn seal(mut object: Vec<u8>, version: Version) -> Vec<u8> {
     object
 }
 
-/// Reads a serialized value. The limits decide which form it gets and stand for the release that reads it.
+/// Reads a serialized value. The limits decide the value's encoding and name the release that reads it.
+///
+/// # Errors
+///
+/// Fails if the checksum or the format version is wrong, or the object is malformed.
 pub fn restore(payload: &[u8], limits: &Limits) -> Result<Value, Refusal> {
     let footer_at = payload.len().checked_sub(FOOTER_BYTES).ok_or(Refusal::VersionOrChecksum)?;
     let (body, checksum) = payload.split_at(footer_at + 2);
@@ -70,7 +74,8 @@ pub fn restore(payload: &[u8], limits: &Limits) -> Result<Value, Refusal> {
     if version > format_version(limits.version) || crc64::checksum(body).to_le_bytes() != checksum {
         return Err(Refusal::VersionOrChecksum);
     }
-    // As in Redis the object is not told where the footer begins, and what stands between them is not looked at.
+    // As in Redis, the object's reader may read into the footer, and bytes between the object and the footer are
+    // ignored.
     load::value(&mut Reader::new(payload), limits).ok_or(Refusal::BadFormat)
 }
 

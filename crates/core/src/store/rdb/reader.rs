@@ -1,38 +1,42 @@
-//! Reads lengths, strings and numbers. `None` where there are none.
+//! Reads lengths, strings and numbers. Every method returns `None` if the input is too short or malformed.
 
 use std::borrow::Cow;
 
 use super::lzf;
 use crate::num::parse_f64;
 
-/// What is left to read.
+/// The unread rest of the input.
 pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
+    /// Creates a reader of `bytes`.
     pub fn new(bytes: &'a [u8]) -> Reader<'a> {
         Reader { rest: bytes }
     }
 
-    /// Bytes left.
+    /// Returns the number of bytes left.
     pub fn len(&self) -> usize {
         self.rest.len()
     }
 
+    /// Reads `count` bytes.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         self.rest.split_off(..count)
     }
 
+    /// Reads `N` bytes.
     pub fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
         self.take(N)?.try_into().ok()
     }
 
+    /// Reads one byte.
     pub fn byte(&mut self) -> Option<u8> {
         self.rest.split_off_first().copied()
     }
 
-    /// A signed integer of up to eight bytes, low byte first.
+    /// Reads a signed little-endian integer of up to eight bytes.
     pub fn integer(&mut self, width: usize) -> Option<i64> {
         let mut whole = [0; 8];
         whole[..width].copy_from_slice(self.take(width)?);
@@ -40,7 +44,8 @@ impl<'a> Reader<'a> {
         Some(i64::from_le_bytes(whole) << unused >> unused)
     }
 
-    /// A length. Where a string would be encoded, Redis takes the number of the encoding for one.
+    /// Reads a length. Where the input has an encoded string instead, Redis reads the number of its encoding as the
+    /// length.
     pub fn length(&mut self) -> Option<u64> {
         let first = self.byte()?;
         match first {
@@ -52,11 +57,12 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A length that bytes in memory may have.
+    /// Reads a length and checks that it fits memory sizes.
     fn size(&mut self) -> Option<usize> {
         usize::try_from(self.length()?).ok()
     }
 
+    /// Reads a string, and decodes integers and compressed strings.
     pub fn string(&mut self) -> Option<Cow<'a, [u8]>> {
         let number = match self.rest.first()? {
             0..0xc0 => {
@@ -78,7 +84,7 @@ impl<'a> Reader<'a> {
         Some(Cow::Owned(itoa::Buffer::new().format(number).as_bytes().to_vec()))
     }
 
-    /// A double as text behind its length; three lengths stand for what has no digits. Never NaN.
+    /// Reads a double stored as text after its length; three special lengths mean NaN and the infinities. Refuses NaN.
     pub fn double_text(&mut self) -> Option<f64> {
         match self.byte()? {
             253 => None,
@@ -88,7 +94,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A double of eight bytes. Never NaN.
+    /// Reads a double of eight bytes. Refuses NaN.
     pub fn double(&mut self) -> Option<f64> {
         Some(f64::from_le_bytes(self.array()?)).filter(|value| !value.is_nan())
     }

@@ -1,4 +1,4 @@
-//! Writes a value: its type and encoding, and the content.
+//! Writes a value: first its type and encoding, then its content.
 
 use super::listpack::Listpack;
 use super::writer::Writer;
@@ -9,6 +9,7 @@ use crate::store::set::Member;
 use crate::store::{Hash, List, Set, SortedSet, Value};
 use crate::version::Version;
 
+/// Writes a value in the format of a release.
 pub fn value(writer: &mut Writer, value: &Value, version: Version) {
     match value {
         Value::String(string) => {
@@ -77,14 +78,15 @@ fn save_sorted_set(writer: &mut Writer, sorted_set: &SortedSet, version: Version
     }
     writer.byte(kinds::ZSET_2);
     writer.length(sorted_set.len() as u64);
-    // Backwards, so that a reader that adds to the front of a skiplist has the least to do.
+    // In descending order: a skiplist grows fastest at its front.
     for (member, score) in sorted_set.iter_back_from(sorted_set.len().saturating_sub(1)) {
         writer.string(member);
         writer.raw(&score.to_le_bytes());
     }
 }
 
-/// A score as a listpack holds it: whole numbers of up to 62 bits with all their digits, where a reply has an exponent.
+/// Returns a score as a listpack stores it: whole numbers of up to 62 bits have all their digits, even where a reply
+/// would use an exponent.
 fn score_text(score: f64, version: Version) -> String {
     const MOST: f64 = (1u64 << 62) as f64;
     if score.fract() == 0.0 && (-MOST..=MOST).contains(&score) {
@@ -115,7 +117,7 @@ fn save_hash(writer: &mut Writer, hash: &Hash) {
             writer.raw(&next_expiry_ms.to_le_bytes());
             writer.length(hash.len() as u64);
             for field in hash.iter() {
-                // 0 is for no expiry, so what others are later than the earliest is counted from 1.
+                // 0 means no expiry, so the difference to the earliest expiry is counted from 1.
                 let later_ms = field.expires_at_ms.map_or(0, |end_ms| end_ms - next_expiry_ms + 1);
                 writer.length(later_ms as u64);
                 write_field(writer, field);
@@ -129,7 +131,7 @@ fn write_field(writer: &mut Writer, field: Field) {
     writer.string(field.value);
 }
 
-/// Fields, values and expiries; 0 stands for none.
+/// Writes fields, values and expiries; 0 means no expiry.
 fn write_extended(writer: &mut Writer, hash: &Hash) {
     let mut listpack = Listpack::new();
     let mut digits = itoa::Buffer::new();

@@ -34,25 +34,25 @@ fn set(members: &[Vec<u8>], limits: &Limits) -> Set {
 
 fn sorted_set(members: &[Vec<u8>], limits: &Limits) -> SortedSet {
     let mut set = SortedSet::for_members(members.len(), 0, limits);
-    for (place, member) in members.iter().enumerate() {
-        set.add(member, place as f64 / 4.0 - 7.0, limits);
+    for (index, member) in members.iter().enumerate() {
+        set.add(member, index as f64 / 4.0 - 7.0, limits);
     }
     set
 }
 
-/// Every third field expires.
+/// Returns a hash; in releases with field expiries, every third field expires.
 fn hash(fields: &[Vec<u8>], limits: &Limits) -> Hash {
     let mut hash = Hash::new();
-    for (place, field) in fields.iter().enumerate() {
-        hash.set(field, &fields[fields.len() - place - 1], limits);
-        if limits.version >= Version::V7_4 && place % 3 == 2 {
-            hash.set_expiry(field, Some(2_000_000_000_000 + place as i64));
+    for (index, field) in fields.iter().enumerate() {
+        hash.set(field, &fields[fields.len() - index - 1], limits);
+        if limits.version >= Version::V7_4 && index % 3 == 2 {
+            hash.set_expiry(field, Some(2_000_000_000_000 + index as i64));
         }
     }
     hash
 }
 
-/// What a value is made of: its type, the release it is made for, and its parts.
+/// The ingredients of a value: its type, the release that serializes it, and its parts.
 type Recipe = (u8, Version, Vec<Vec<u8>>);
 
 fn recipe() -> impl Strategy<Value = Recipe> {
@@ -71,7 +71,7 @@ fn make((kind, version, parts): &Recipe) -> (Value, Limits) {
     (value, limits)
 }
 
-/// One change of a payload: what it does, where, and with which byte.
+/// One change to a payload: the operation, the position and a byte.
 type Change = (u8, Index, u8);
 
 fn changed(mut object: Vec<u8>, changes: &[Change]) -> Vec<u8> {
@@ -95,7 +95,7 @@ proptest! {
         let payload = dump(&value, limits.version, compress);
         let restored = restore(&payload, &limits).expect("the payload is sound");
         prop_assert_eq!(restored.type_name(), value.type_name());
-        // Tables have their own order, which changes where a set passes through other forms.
+        // Tables have their own order, which may change if a set passes through other encodings.
         if restored.encoding() == value.encoding() && value.encoding() != "hashtable" {
             prop_assert_eq!(dump(&restored, limits.version, compress), payload);
         }

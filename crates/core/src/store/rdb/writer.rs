@@ -3,33 +3,37 @@
 use super::lzf;
 use crate::num::parse_i64;
 
-/// Strings up to this length are not compressed.
+/// The longest string that is not compressed, in bytes.
 const MAX_UNCOMPRESSED: usize = 20;
 
-/// The object that is being written.
+/// An object under construction.
 pub struct Writer {
     bytes: Vec<u8>,
     compress: bool,
 }
 
 impl Writer {
+    /// Creates a writer. With `compress`, it compresses long strings.
     pub fn new(compress: bool) -> Writer {
         Writer { bytes: Vec::new(), compress }
     }
 
+    /// Returns the bytes written so far.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
+    /// Writes one byte.
     pub fn byte(&mut self, byte: u8) {
         self.bytes.push(byte);
     }
 
+    /// Writes bytes unchanged.
     pub fn raw(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// A length in the fewest bytes; the upper two bits of the first one tell how many.
+    /// Writes a length in as few bytes as possible; the upper two bits of the first byte state how many.
     pub fn length(&mut self, len: u64) {
         match len {
             0..64 => self.byte(len as u8),
@@ -47,7 +51,8 @@ impl Writer {
         }
     }
 
-    /// A string: an integer of up to 32 bits as such, a long string compressed if that pays, any other as it is.
+    /// Writes a string: integers of up to 32 bits in binary, long strings compressed if that saves space, all others
+    /// unchanged.
     pub fn string(&mut self, string: &[u8]) {
         if let Some(number) = parse_i64(string).and_then(|number| i32::try_from(number).ok()) {
             self.integer(number);

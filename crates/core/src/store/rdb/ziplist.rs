@@ -1,7 +1,7 @@
-//! Ziplists, which releases before 7.0 kept small values in.
+//! Ziplists, the format of small values before Redis 7.0.
 //!
-//! Total bytes (4), the place of the last entry (4) and the number of entries (2) stand before the entries, `0xff` behind.
-//! Each entry begins with the length of the one before.
+//! The total bytes (4), the offset of the last entry (4) and the number of entries (2) precede the entries; `0xff`
+//! follows them. Each entry begins with the length of the previous one.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,11 @@ use super::reader::Reader;
 
 const HEADER_BYTES: usize = 10;
 const END: u8 = 0xff;
-/// The length of an entry follows in four bytes.
+/// The entry's length follows in four bytes.
 const LONG: u8 = 0xfe;
 const UNKNOWN_COUNT: u16 = u16::MAX;
 
-/// The entries of a ziplist; `None` if it is not sound.
+/// Returns the entries of a ziplist, or `None` if it is malformed.
 pub fn entries(bytes: &[u8]) -> Option<Vec<Cow<'_, [u8]>>> {
     let mut reader = Reader::new(bytes);
     let total = u32::from_le_bytes(reader.array()?) as usize;

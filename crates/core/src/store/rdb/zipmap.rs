@@ -1,4 +1,4 @@
-//! Zipmaps, which releases before 2.6 kept small hashes in: fields and values with their lengths.
+//! Zipmaps, the format of small hashes before Redis 2.6: fields and values, each with its length.
 
 use std::borrow::Cow;
 
@@ -8,7 +8,7 @@ const END: u8 = 0xff;
 /// The length follows in four bytes.
 const LONG: u8 = 0xfe;
 
-/// Fields and values in turn; `None` if the zipmap is not sound.
+/// Returns fields and values in turn, or `None` if the zipmap is malformed.
 pub fn entries(bytes: &[u8]) -> Option<Vec<Cow<'_, [u8]>>> {
     let mut reader = Reader::new(bytes);
     let count = reader.byte()?;

@@ -1,7 +1,7 @@
 //! Sets of byte strings.
 //!
-//! Integers stand sorted in an `intset`. Since 7.2 a small set of other members is a `listpack`, in the order in which they
-//! were added; everything else is a table in the order of its slots. Adding never makes a set smaller again.
+//! A set of integers is a sorted `intset`. Since 7.2 a small set with other members is a `listpack` in insertion order.
+//! Every other set is a table in slot order. Adding members never makes an encoding smaller.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::slab_map::{SlabMap, scale};
 use crate::num::parse_i64;
 use crate::version::Version;
 
-/// A set of byte strings. Boxed, so that it does not make the keys of locks larger.
+/// A set of byte strings. Boxed, so that it does not enlarge the values of other types.
 #[derive(Clone)]
 pub struct Set(Box<Form>);
 
@@ -24,7 +24,7 @@ enum Form {
     Table(SlabMap<()>),
 }
 
-/// A member as the set holds it.
+/// A member in the form in which the set stores it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member<'a> {
     Int(i64),
@@ -32,7 +32,7 @@ pub enum Member<'a> {
 }
 
 impl Member<'_> {
-    /// The bytes; `digits` is where those of an integer are written.
+    /// Returns the bytes. Those of an integer are written to `digits`.
     pub fn bytes<'a>(&'a self, digits: &'a mut Buffer) -> &'a [u8] {
         match self {
             Member::Int(number) => digits.format(*number).as_bytes(),
@@ -40,15 +40,16 @@ impl Member<'_> {
         }
     }
 
+    /// Returns a copy of the bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes(&mut Buffer::new()).to_vec()
     }
 }
 
 impl Set {
-    /// An empty set for `members` members (repeated ones included), the first of which is `first`.
+    /// Creates an empty set for `members` members (duplicates included), the first of which is `first`.
     pub fn for_members(first: &[u8], members: usize, limits: &Limits) -> Set {
-        // Before 7.2 the number of members to come makes no difference.
+        // Before 7.2 the announced number of members makes no difference.
         let members = if limits.version >= Version::V7_2 { members } else { 0 };
         if members <= limits.set_max_intset_entries && parse_i64(first).is_some() {
             Set::intset()
@@ -59,19 +60,23 @@ impl Set {
         }
     }
 
+    /// Creates an empty intset.
     pub fn intset() -> Set {
         Set(Box::new(Form::Intset(Vec::new())))
     }
 
+    /// Creates an empty listpack.
     pub fn listpack() -> Set {
         Set(Box::new(Form::Listpack(Packed::default())))
     }
 
+    /// Creates an empty table.
     pub fn table() -> Set {
         Set(Box::new(Form::Table(SlabMap::new())))
     }
 
-    /// A listpack of different members in this order, or a table if they are too many, whatever their length.
+    /// Returns a listpack of distinct members in this order, or a table if there are too many. Their length does not
+    /// matter.
     pub fn small(members: &[&[u8]], limits: &Limits) -> Set {
         let mut packed = Packed::default();
         packed.append(members);
@@ -82,6 +87,7 @@ impl Set {
         set
     }
 
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         match *self.0 {
             Form::Intset(_) => "intset",
@@ -90,6 +96,7 @@ impl Set {
         }
     }
 
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         match &*self.0 {
             Form::Intset(numbers) => numbers.len(),
@@ -98,6 +105,7 @@ impl Set {
         }
     }
 
+    /// Returns whether the set has no members.
     pub fn is_empty(&self) -> bool {
         match &*self.0 {
             Form::Intset(numbers) => numbers.is_empty(),
@@ -106,6 +114,7 @@ impl Set {
         }
     }
 
+    /// Returns whether the set contains a member.
     pub fn contains(&self, member: &[u8]) -> bool {
         match &*self.0 {
             Form::Intset(numbers) => {
@@ -116,8 +125,8 @@ impl Set {
         }
     }
 
-    /// Tells how many members (repeated ones included) one command is about to add.
-    /// Since 7.2, more than a small form may have turn it into a table at once.
+    /// Announces how many members (duplicates included) one command is about to add. Since 7.2 a small set becomes a
+    /// table at once if they exceed its limit.
     pub fn expect(&mut self, members: usize, limits: &Limits) {
         let most = match *self.0 {
             Form::Intset(_) => limits.set_max_intset_entries,
@@ -134,8 +143,8 @@ impl Set {
         match &mut *self.0 {
             Form::Intset(numbers) => {
                 let Some(number) = parse_i64(member) else { return self.add_text_to_intset(member, limits) };
-                let Err(place) = numbers.binary_search(&number) else { return false };
-                numbers.insert(place, number);
+                let Err(position) = numbers.binary_search(&number) else { return false };
+                numbers.insert(position, number);
                 if numbers.len() > limits.set_max_intset_entries {
                     self.become_table();
                 }
@@ -159,7 +168,8 @@ impl Set {
         }
     }
 
-    /// The first member that is no integer makes a set of integers a listpack if that may hold it and them.
+    /// Adds the first member that is not an integer. Converts the intset to a listpack if the limits allow one that
+    /// large, else to a table.
     fn add_text_to_intset(&mut self, member: &[u8], limits: &Limits) -> bool {
         let longest = self.iter().map(|number| number.to_vec().len()).max().unwrap_or(0).max(member.len());
         if limits.version >= Version::V7_2
@@ -177,12 +187,12 @@ impl Set {
         true
     }
 
-    /// Removes a member. Returns whether it was there.
+    /// Removes a member. Returns whether it existed.
     pub fn remove(&mut self, member: &[u8]) -> bool {
         match &mut *self.0 {
             Form::Intset(numbers) => {
-                let place = parse_i64(member).and_then(|number| numbers.binary_search(&number).ok());
-                place.map(|place| numbers.remove(place)).is_some()
+                let position = parse_i64(member).and_then(|number| numbers.binary_search(&number).ok());
+                position.map(|position| numbers.remove(position)).is_some()
             }
             Form::Listpack(packed) => {
                 let position = packed.find(member, 1).map(|found| found.position);
@@ -192,7 +202,7 @@ impl Set {
         }
     }
 
-    /// All members in order.
+    /// Returns all members in order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = Member<'_>> + '_> {
         match &*self.0 {
             Form::Intset(numbers) => Box::new(numbers.iter().map(|&number| Member::Int(number))),
@@ -212,7 +222,7 @@ impl Set {
         }
     }
 
-    /// A member chosen by a random number.
+    /// Returns the member that the random number `draw` selects.
     pub fn random(&self, draw: u64) -> Option<Member<'_>> {
         match &*self.0 {
             Form::Intset(numbers) => numbers.get(scale(draw, numbers.len())).copied().map(Member::Int),
@@ -221,7 +231,7 @@ impl Set {
         }
     }
 
-    /// Up to `count` different members chosen by random numbers.
+    /// Returns up to `count` distinct members selected by random numbers.
     pub fn sample(&self, count: usize, draw: &mut dyn FnMut() -> u64) -> Vec<Member<'_>> {
         let mut members: Vec<Member<'_>> = self.iter().collect();
         let count = count.min(members.len());
@@ -233,24 +243,24 @@ impl Set {
         members
     }
 
-    /// Takes out a member chosen by a random number.
+    /// Removes and returns the member that the random number `draw` selects.
     pub fn pop_random(&mut self, draw: u64) -> Option<Vec<u8>> {
         let member = self.random(draw)?.to_vec();
         self.remove(&member);
         Some(member)
     }
 
-    /// The members at these places of the order of [`iter`](Self::iter).
-    pub fn members_at(&self, places: &[usize]) -> Vec<Vec<u8>> {
+    /// Returns the members at these positions of [`iter`](Self::iter).
+    pub fn members_at(&self, positions: &[usize]) -> Vec<Vec<u8>> {
         let members: Vec<Member> = self.iter().collect();
-        places.iter().filter_map(|&place| members.get(place)).map(Member::to_vec).collect()
+        positions.iter().filter_map(|&position| members.get(position)).map(Member::to_vec).collect()
     }
 
-    /// Takes out the members at these places, in the order they are named. If few stay Redis builds a new set of them, whose form
-    /// is that of a set to which they are added.
-    pub fn take(&mut self, places: &[usize], limits: &Limits) -> Vec<Vec<u8>> {
+    /// Removes and returns the members at these positions, in the given order. If few members remain, Redis builds a
+    /// new set from them, which has the encoding of a set that they were added to.
+    pub fn take(&mut self, positions: &[usize], limits: &Limits) -> Vec<Vec<u8>> {
         const FEW: usize = 5;
-        let taken = self.members_at(places);
+        let taken = self.members_at(positions);
         let stay = self.len() - taken.len();
         if stay * FEW > taken.len() {
             for member in &taken {
@@ -258,8 +268,8 @@ impl Set {
             }
             return taken;
         }
-        let gone: BTreeSet<usize> = places.iter().copied().collect();
-        let kept: Vec<usize> = (0..self.len()).filter(|place| !gone.contains(place)).collect();
+        let gone: BTreeSet<usize> = positions.iter().copied().collect();
+        let kept: Vec<usize> = (0..self.len()).filter(|position| !gone.contains(position)).collect();
         let kept = self.members_at(&kept);
         *self = match (&*self.0, kept.first()) {
             (Form::Intset(_), _) => Set::intset(),
@@ -272,7 +282,7 @@ impl Set {
         taken
     }
 
-    /// An empty set to which the members of an intersection with this set are added.
+    /// Creates an empty set for the members of an intersection with this set.
     pub fn for_intersection(&self, limits: &Limits) -> Set {
         match &*self.0 {
             Form::Listpack(_) | Form::Table(_) if limits.version >= Version::V7_2 => Set::listpack(),
@@ -280,7 +290,7 @@ impl Set {
         }
     }
 
-    /// Makes a set of integers an intset, if that may hold as many. The results of set operations end so.
+    /// Converts a set of integers to an intset if it is small enough. Set operations do this with their results.
     pub fn become_intset_if_possible(&mut self, limits: &Limits) {
         if self.len() > limits.set_max_intset_entries {
             return;

@@ -1,8 +1,8 @@
-//! Sorted sets: members by score, and by their bytes where scores are equal.
+//! Sorted sets: members ordered by score, and by their bytes where scores are equal.
 //!
-//! A small set is a sorted vector. A large one is a map from members to scores, and a [`tree`] that holds the map's slots
-//! in order. Both answer the same two questions, from which all else follows: how many members stand before a bound, and which
-//! members stand at these ranks. Scores are never NaN.
+//! A small set is a sorted vector. A large one is a map from members to scores, and a `tree` with the map's slots in
+//! order. Both answer the two questions from which everything else follows: how many members sort before a bound, and
+//! which members have these ranks. Scores are never NaN.
 
 mod tree;
 
@@ -13,7 +13,8 @@ use super::limits::Limits;
 use super::slab_map::{SlabMap, scale};
 use crate::version::Version;
 
-/// A set of byte strings ordered by a score of each. Boxed, so that it does not make the keys of locks larger.
+/// A set of byte strings, each with a score that orders it. Boxed, so that it does not enlarge the values of other
+/// types.
 #[derive(Clone)]
 pub struct SortedSet(Box<Form>);
 
@@ -46,7 +47,7 @@ pub enum LexBound<'a> {
 }
 
 impl ScoreBound {
-    /// Whether a score lies below a range that begins here.
+    /// Returns whether the score is below a range that begins at this bound.
     fn is_above(self, score: f64) -> bool {
         match self {
             ScoreBound::Inclusive(bound) => score < bound,
@@ -54,7 +55,7 @@ impl ScoreBound {
         }
     }
 
-    /// Whether a range that ends here reaches a score.
+    /// Returns whether a range that ends at this bound includes the score.
     fn reaches(self, score: f64) -> bool {
         match self {
             ScoreBound::Inclusive(bound) => score <= bound,
@@ -84,7 +85,7 @@ impl LexBound<'_> {
 }
 
 impl SortedSet {
-    /// An empty set for `members` members (repeated ones included) of up to `longest` bytes.
+    /// Creates an empty set for `members` members (duplicates included) of up to `longest` bytes.
     pub fn for_members(members: usize, longest: usize, limits: &Limits) -> SortedSet {
         let mut set = SortedSet(Box::new(Form::Listpack(Vec::new())));
         if limits.zset_max_listpack_entries == 0 || longest > limits.zset_max_listpack_value {
@@ -94,13 +95,13 @@ impl SortedSet {
         set
     }
 
-    /// An empty large set, as set operations begin with.
+    /// Creates an empty large set, which set operations begin with.
     pub fn skiplist() -> SortedSet {
         SortedSet(Box::new(Form::Skiplist(Large::default())))
     }
 
-    /// Tells how many members (repeated ones included) of up to `longest` bytes one command is about to add.
-    /// Since 7.2, more or longer ones than a small set may have make it a skiplist at once.
+    /// Announces how many members (duplicates included) of up to `longest` bytes one command is about to add. Since 7.2
+    /// a small set becomes a skiplist at once if they exceed its limits.
     pub fn expect(&mut self, members: usize, longest: usize, limits: &Limits) {
         let is_too_large =
             members > limits.zset_max_listpack_entries || longest > limits.zset_max_listpack_value;
@@ -109,6 +110,7 @@ impl SortedSet {
         }
     }
 
+    /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         match *self.0 {
             Form::Listpack(_) => "listpack",
@@ -116,6 +118,7 @@ impl SortedSet {
         }
     }
 
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         match &*self.0 {
             Form::Listpack(entries) => entries.len(),
@@ -123,10 +126,12 @@ impl SortedSet {
         }
     }
 
+    /// Returns whether the set has no members.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    /// Returns the score of a member.
     pub fn score(&self, member: &[u8]) -> Option<f64> {
         match &*self.0 {
             Form::Listpack(entries) => {
@@ -136,20 +141,20 @@ impl SortedSet {
         }
     }
 
-    /// The rank of a member, from 0 for the lowest score.
+    /// Returns the rank of a member, from 0 for the lowest score.
     pub fn rank(&self, member: &[u8]) -> Option<usize> {
         match &*self.0 {
             Form::Listpack(entries) => entries.iter().position(|(other, _)| **other == *member),
-            Form::Skiplist(_) => self.score(member).map(|score| self.place(member, score)),
+            Form::Skiplist(_) => self.score(member).map(|score| self.rank_of(member, score)),
         }
     }
 
-    /// The rank that an entry has, or would have.
-    fn place(&self, member: &[u8], score: f64) -> usize {
+    /// Returns the rank that a member with this score has, or would have.
+    fn rank_of(&self, member: &[u8], score: f64) -> usize {
         self.partition_point(|other, other_score| (other_score, other) < (score, member))
     }
 
-    /// Adds a member or changes its score. Returns its score until now.
+    /// Adds a member or changes its score. Returns its previous score.
     pub fn add(&mut self, member: &[u8], score: f64, limits: &Limits) -> Option<f64> {
         let old = self.score(member);
         if old == Some(score) {
@@ -157,7 +162,7 @@ impl SortedSet {
         }
         if let Some(old) = old {
             // A large set keeps the member in its slot, so that scans do not miss it.
-            let rank = self.place(member, old);
+            let rank = self.rank_of(member, old);
             match &mut *self.0 {
                 Form::Listpack(entries) => drop(entries.remove(rank)),
                 Form::Skiplist(large) => drop(large.order.remove(rank..rank + 1)),
@@ -167,9 +172,9 @@ impl SortedSet {
         {
             self.become_skiplist();
         }
-        let rank = self.place(member, score);
+        let rank = self.rank_of(member, score);
         match &mut *self.0 {
-            // A listpack holds whole scores as integers, which know no negative zero.
+            // A listpack stores whole scores as integers, which have no negative zero.
             Form::Listpack(entries) => entries.insert(rank, (member.into(), score + 0.0)),
             Form::Skiplist(large) => {
                 let (slot, _) = large.scores.insert(member, score);
@@ -197,15 +202,17 @@ impl SortedSet {
         }
     }
 
+    /// Removes and returns the member with the lowest score.
     pub fn pop_min(&mut self) -> Option<(Box<[u8]>, f64)> {
         self.take(0)
     }
 
+    /// Removes and returns the member with the highest score.
     pub fn pop_max(&mut self) -> Option<(Box<[u8]>, f64)> {
         self.take(self.len().checked_sub(1)?)
     }
 
-    /// Removes the entries at these ranks. Returns how many there were.
+    /// Removes the entries with these ranks. Returns how many there were.
     pub fn remove_ranks(&mut self, ranks: Range<usize>) -> usize {
         let ranks = ranks.start.min(self.len())..ranks.end.min(self.len());
         if ranks.is_empty() {
@@ -222,7 +229,7 @@ impl SortedSet {
         ranks.len()
     }
 
-    /// The number of entries before the first for which `is_before(member, score)` is false.
+    /// Returns the number of entries before the first for which `is_before(member, score)` is false.
     fn partition_point(&self, is_before: impl Fn(&[u8], f64) -> bool) -> usize {
         match &*self.0 {
             Form::Listpack(entries) => entries.partition_point(|(member, score)| is_before(member, *score)),
@@ -232,14 +239,14 @@ impl SortedSet {
         }
     }
 
-    /// The ranks of the entries with a score between two bounds.
+    /// Returns the ranks of the entries with a score between two bounds.
     pub fn ranks_by_score(&self, min: ScoreBound, max: ScoreBound) -> Range<usize> {
         let start = self.partition_point(|_, score| min.is_above(score));
         let end = self.partition_point(|_, score| max.reaches(score));
         start..end.max(start)
     }
 
-    /// The ranks of the members between two bounds, in a set whose scores are all equal. In any other the result is some
+    /// Returns the ranks of the members between two bounds. The scores must all be equal; otherwise the result is some
     /// range, as in Redis.
     pub fn ranks_by_lex(&self, min: LexBound<'_>, max: LexBound<'_>) -> Range<usize> {
         let start = self.partition_point(|member, _| min.is_above(member));
@@ -247,7 +254,7 @@ impl SortedSet {
         start..end.max(start)
     }
 
-    /// The members and scores from `rank` on, by rising rank.
+    /// Returns members and scores in ascending order, from `rank` on.
     pub fn iter_from(&self, rank: usize) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
         match &*self.0 {
             Form::Listpack(entries) => Box::new(entries.iter().skip(rank).map(entry)),
@@ -255,7 +262,7 @@ impl SortedSet {
         }
     }
 
-    /// The members and scores from `rank` on, by falling rank.
+    /// Returns members and scores in descending order, from `rank` on.
     pub fn iter_back_from(&self, rank: usize) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
         match &*self.0 {
             Form::Listpack(entries) => {
@@ -267,15 +274,17 @@ impl SortedSet {
         }
     }
 
+    /// Returns members and scores in ascending order.
     pub fn iter(&self) -> Box<dyn Iterator<Item = (&[u8], f64)> + '_> {
         self.iter_from(0)
     }
 
+    /// Returns the member and score at a rank.
     pub fn get(&self, rank: usize) -> Option<(&[u8], f64)> {
         self.iter_from(rank).next()
     }
 
-    /// An entry chosen by a random number.
+    /// Returns the entry that the random number `draw` selects.
     pub fn random(&self, draw: u64) -> Option<(&[u8], f64)> {
         self.get(scale(draw, self.len()))
     }
@@ -291,7 +300,7 @@ impl SortedSet {
         }
     }
 
-    /// Makes a set that is small enough a listpack. The results of set operations end so.
+    /// Converts a set that is small enough to a listpack. Set operations do this with their results.
     pub fn become_listpack_if_possible(&mut self, limits: &Limits) {
         if self.encoding() == "listpack"
             || self.len() > limits.zset_max_listpack_entries
@@ -303,7 +312,7 @@ impl SortedSet {
         *self.0 = Form::Listpack(entries);
     }
 
-    /// Makes a set large, whatever its size, as SORT does.
+    /// Converts the set to a skiplist, whatever its size, as SORT does.
     pub fn become_skiplist(&mut self) {
         let Form::Listpack(entries) = &*self.0 else { return };
         let mut large = Large::default();

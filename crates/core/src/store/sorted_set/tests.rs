@@ -55,7 +55,7 @@ fn bound() -> impl Strategy<Value = ScoreBound> {
     })
 }
 
-/// Members and scores in order.
+/// Returns the members and scores in order.
 fn sorted(model: &BTreeMap<Vec<u8>, f64>) -> Vec<(&[u8], f64)> {
     let mut entries: Vec<(&[u8], f64)> =
         model.iter().map(|(member, &score)| (member.as_slice(), score)).collect();

@@ -1,7 +1,7 @@
-//! A sequence with places counted: insert, remove and read at a rank in logarithmic time.
+//! A sequence indexed by rank: insertion, removal and access at a rank take logarithmic time.
 //!
-//! A treap over numbers that its owner hands out (slots of a map). A node's priority is a mix of its number, so the shape depends
-//! on nothing but the operations so far.
+//! A treap over numbers that its owner assigns (slots of a map). A node's priority is derived from its number, so the
+//! shape depends on nothing but the sequence of operations.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ const NIL: u32 = u32::MAX;
 const LEFT: usize = 0;
 const RIGHT: usize = 1;
 
-/// A sequence of different small numbers.
+/// A sequence of distinct small numbers.
 #[derive(Clone)]
 pub struct Tree {
     /// The node of item `i` is `nodes[i]`.
@@ -20,7 +20,7 @@ pub struct Tree {
 #[derive(Clone, Copy)]
 struct Node {
     children: [u32; 2],
-    /// Nodes in this subtree.
+    /// The number of nodes in this subtree.
     size: u32,
 }
 
@@ -32,7 +32,7 @@ impl Default for Tree {
     }
 }
 
-/// The priority of an item: a bijective mix of its number.
+/// Returns the priority of an item: a bijective hash of its number.
 fn priority(item: u32) -> u32 {
     let mut z = item.wrapping_add(0x9e37_79b9);
     z = (z ^ (z >> 16)).wrapping_mul(0x85eb_ca6b);
@@ -41,11 +41,12 @@ fn priority(item: u32) -> u32 {
 }
 
 impl Tree {
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         self.size(self.root)
     }
 
-    /// Puts `item` at a rank. It must not be in the sequence yet.
+    /// Inserts `item` at a rank. The sequence must not contain it yet.
     pub fn insert(&mut self, rank: usize, item: u32) {
         if self.nodes.len() <= item as usize {
             self.nodes.resize(item as usize + 1, LEAF);
@@ -56,7 +57,7 @@ impl Tree {
         self.root = self.merge(before, after);
     }
 
-    /// Takes out the items at these ranks, in order.
+    /// Removes and returns the items at these ranks, in order.
     pub fn remove(&mut self, ranks: Range<usize>) -> Vec<u32> {
         let (rest, after) = self.split(self.root, ranks.end);
         let (before, removed) = self.split(rest, ranks.start);
@@ -65,7 +66,8 @@ impl Tree {
         self.walk_from(removed, 0, LEFT).take(count).collect()
     }
 
-    /// The number of items before the first for which `is_before` is false; all those before it must be true.
+    /// Returns the number of items before the first for which `is_before` is false. It must be true for all items
+    /// before that one.
     pub fn partition_point(&self, is_before: impl Fn(u32) -> bool) -> usize {
         let (mut at, mut rank) = (self.root, 0);
         while at != NIL {
@@ -80,12 +82,12 @@ impl Tree {
         rank
     }
 
-    /// The items from `rank` on, forwards.
+    /// Returns the items from `rank` on, forwards.
     pub fn walk(&self, rank: usize) -> impl Iterator<Item = u32> {
         self.walk_from(self.root, rank, LEFT)
     }
 
-    /// The items from `rank` on, backwards.
+    /// Returns the items from `rank` on, backwards.
     pub fn walk_back(&self, rank: usize) -> impl Iterator<Item = u32> {
         match (self.len().checked_sub(1)).and_then(|last| last.checked_sub(rank)) {
             Some(rank) => self.walk_from(self.root, rank, RIGHT),
@@ -124,7 +126,7 @@ impl Tree {
         self.nodes[at as usize].size = (self.size(left) + self.size(right) + 1) as u32;
     }
 
-    /// Splits a subtree into its first `count` items and the others.
+    /// Splits a subtree into its first `count` items and the rest.
     fn split(&mut self, at: u32, count: usize) -> (u32, u32) {
         if at == NIL {
             return (NIL, NIL);
@@ -144,7 +146,7 @@ impl Tree {
         }
     }
 
-    /// Joins two subtrees, all of `a` before all of `b`.
+    /// Joins two subtrees; all items of `a` precede all of `b`.
     fn merge(&mut self, a: u32, b: u32) -> u32 {
         if a == NIL || b == NIL {
             return if a == NIL { b } else { a };
@@ -161,11 +163,11 @@ impl Tree {
     }
 }
 
-/// A walk in order: the nodes on the way to the next item whose own turn is still to come.
+/// An in-order walk. The stack holds the nodes on the path to the next item that have not been visited yet.
 struct Walk<'a> {
     tree: &'a Tree,
     path: Vec<u32>,
-    /// The side of the children that come first.
+    /// The index of the child that comes first: 0 forwards, 1 backwards.
     near: usize,
 }
 

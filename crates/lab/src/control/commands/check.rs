@@ -1,10 +1,13 @@
 //! SIM.CHECK: checks invariants of locks while clients use them.
 
 use super::{Answer, Lab};
-use crate::control::args::{Args, SimError, quoted, syntax, unknown};
+#[cfg(feature = "own")]
+use crate::control::args::syntax;
+use crate::control::args::{Args, SimError, quoted, unknown};
 use redlatch_locks::check::{Checker, Checks, Finding, Tally};
 use redlatch_locks::invariant::Rules;
 use redlatch_locks::model::Wanted;
+#[cfg(feature = "own")]
 use redlatch_locks::own::description;
 
 pub const USAGE: &[&str] = &[
@@ -55,6 +58,7 @@ pub fn parse_checks(args: &mut Args) -> Result<Checks, SimError> {
         match &text.to_ascii_uppercase()[..] {
             "ALL" => {}
             "STRICT" => checks.rules = Rules::Strict,
+            #[cfg(feature = "own")]
             "OWN" => {
                 let text = args.text("the description of a lock")?;
                 let scripts = description::scripts(&text).map_err(|why| syntax(format!("OWN: {why}")))?;

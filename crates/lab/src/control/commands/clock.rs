@@ -3,6 +3,7 @@
 use super::super::Due;
 use super::{Answer, Lab};
 use crate::control::args::{Args, MAX_MS, SimError, quoted, syntax};
+use crate::handle::{Advanced, PendingTimer};
 use redlatch_core::store::Timer;
 use redlatch_core::world::ClockMode;
 
@@ -100,6 +101,18 @@ fn parse_mode(args: &mut Args) -> Result<ClockMode, SimError> {
     })
 }
 
+impl From<Advanced> for Answer {
+    fn from(advanced: Advanced) -> Answer {
+        vec![
+            advanced.event.into(),
+            Answer::Int(advanced.wall_ms),
+            advanced.fired.into(),
+            advanced.expired.into(),
+        ]
+        .into()
+    }
+}
+
 impl Lab {
     pub(super) fn apply_clock(&mut self, command: ClockCommand) -> Result<Answer, SimError> {
         let now = self.world.clock().now();
@@ -122,18 +135,9 @@ impl Lab {
                 self.world.clock_mut().set_mode(mode);
                 Ok(vec![self.world.events().into()].into())
             }
-            ClockCommand::Advance(ms) => Ok(self.advance_and_report(ms)),
-            ClockCommand::To(wall_ms) => match u64::try_from(wall_ms - now.wall_ms()) {
-                Ok(ms) => Ok(self.advance_and_report(ms)),
-                Err(_) => Err(super::state(format!(
-                    "it is {} already: time does not go back, but a wall clock can JUMP",
-                    now.wall_ms()
-                ))),
-            },
-            ClockCommand::Next(max_ms) => {
-                let until_next = self.next_due_ms().map(|due_ms| due_ms.saturating_sub(now.mono_ms()));
-                Ok(self.advance_and_report(until_next.unwrap_or(0).min(max_ms)))
-            }
+            ClockCommand::Advance(ms) => Ok(self.advance_and_count(ms).into()),
+            ClockCommand::To(wall_ms) => Ok(self.advance_to_wall(wall_ms)?.into()),
+            ClockCommand::Next(max_ms) => Ok(self.advance_to_next(max_ms).into()),
             ClockCommand::Jump { ms, node } => {
                 let nodes = match node {
                     Some(node) => vec![self.check_node(node)?],
@@ -149,29 +153,51 @@ impl Lab {
                 self.command_jump_ms = Some(self.command_jump_ms.unwrap_or(0).saturating_add(ms));
                 Ok(vec![self.world.events().into(), Answer::Int(now.wall_ms().saturating_add(ms))].into())
             }
-            ClockCommand::Timers { count } => Ok(self.timers(count).into()),
+            ClockCommand::Timers { count } => {
+                let timers = self.pending_timers(count).into_iter();
+                let row = |timer: PendingTimer| {
+                    vec![timer.due_ms.into(), timer.kind.into(), Answer::Bytes(timer.what)].into()
+                };
+                Ok(timers.map(row).collect::<Vec<_>>().into())
+            }
             ClockCommand::Skew => Ok(self.skews().into()),
         }
     }
 
-    /// Advances the clock; answers with the event number, Unix time in ms, the timers fired and the keys expired.
-    fn advance_and_report(&mut self, ms: u64) -> Answer {
+    /// Advances the clock to a Unix time in ms; fails if that time has passed.
+    pub(crate) fn advance_to_wall(&mut self, wall_ms: i64) -> Result<Advanced, SimError> {
+        let now_ms = self.world.clock().now().wall_ms();
+        match u64::try_from(wall_ms.saturating_sub(now_ms)) {
+            Ok(ms) => Ok(self.advance_and_count(ms)),
+            Err(_) => Err(super::state(format!(
+                "it is {now_ms} already: time does not go back, but a wall clock can JUMP"
+            ))),
+        }
+    }
+
+    /// Advances the clock to the next timer, but by at most `max_ms`.
+    pub(crate) fn advance_to_next(&mut self, max_ms: u64) -> Advanced {
+        let now_ms = self.world.clock().now().mono_ms();
+        let until_next = self.next_due_ms().map(|due_ms| due_ms.saturating_sub(now_ms));
+        self.advance_and_count(until_next.unwrap_or(0).min(max_ms))
+    }
+
+    /// Advances the clock and counts the timers fired and the keys expired.
+    pub(crate) fn advance_and_count(&mut self, ms: u64) -> Advanced {
         let expired = |lab: &Lab| lab.world.nodes().iter().map(|node| node.stats.expired_keys).sum::<u64>();
         let before = expired(self);
         let fired = self.advance(ms);
-        let ended = expired(self) - before;
-        vec![
-            self.world.events().into(),
-            Answer::Int(self.world.clock().now().wall_ms()),
-            fired.into(),
-            ended.into(),
-        ]
-        .into()
+        Advanced {
+            event: self.world.events(),
+            wall_ms: self.world.clock().now().wall_ms(),
+            fired,
+            expired: expired(self) - before,
+        }
     }
 
     /// Lists the next timers, earliest first: due time (monotonic, ms), kind, subject.
-    fn timers(&self, count: usize) -> Vec<Answer> {
-        let mut timers: Vec<(u64, &str, Vec<u8>)> = Vec::new();
+    pub(crate) fn pending_timers(&self, count: usize) -> Vec<PendingTimer> {
+        let mut timers: Vec<(u64, &'static str, Vec<u8>)> = Vec::new();
         for (due_ms, due) in self.staging.control.borrow().due() {
             timers.push(match due {
                 Due::Release(ticket) => (due_ms, "ticket", ticket.to_string().into_bytes()),
@@ -185,8 +211,8 @@ impl Lab {
                         let key = node.store.dbs[db as usize].key(slot).unwrap_or_default();
                         (due_ms, "key", key.to_vec())
                     }
-                    Timer::Blocked { place } => {
-                        let client = node.sessions.at(place).map(|session| session.id.number);
+                    Timer::Blocked { slot } => {
+                        let client = node.sessions.at(slot).map(|session| session.id.number);
                         (due_ms, "blocked", client.unwrap_or(0).to_string().into_bytes())
                     }
                     Timer::Unpause => (due_ms, "unpause", Vec::new()),
@@ -195,9 +221,7 @@ impl Lab {
         }
         timers.sort();
         let shown = timers.into_iter().take(count);
-        shown
-            .map(|(due_ms, kind, what)| vec![due_ms.into(), kind.into(), Answer::Bytes(what)].into())
-            .collect()
+        shown.map(|(due_ms, kind, what)| PendingTimer { due_ms, kind, what }).collect()
     }
 
     fn skews(&self) -> Vec<Answer> {

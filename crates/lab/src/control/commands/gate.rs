@@ -124,7 +124,7 @@ impl Lab {
                     None,
                     TimeoutReply::Null,
                 );
-                self.staging.control.borrow_mut().awaits.push(Await { conn, gate, count, deadline_us });
+                self.awaits.push(Await { conn, gate, count, deadline_us });
                 Ok(Answer::Later)
             }
             GateCommand::Release { what, last_first } => {
@@ -198,12 +198,11 @@ impl Lab {
 
     /// Answers the connections in SIM.GATE AWAIT whose tickets have arrived or whose timeout has passed.
     pub(crate) fn answer_awaits(&mut self) {
-        let awaits = std::mem::take(&mut self.staging.control.borrow_mut().awaits);
-        for waiting in awaits {
+        for waiting in std::mem::take(&mut self.awaits) {
             let held: Vec<u64> = self.staging.control.borrow().gates.held_by(waiting.gate).collect();
             let is_late = waiting.deadline_us.is_some_and(|deadline_us| deadline_us <= self.elapsed_us);
             if held.len() < waiting.count && !is_late {
-                self.staging.control.borrow_mut().awaits.push(waiting);
+                self.awaits.push(waiting);
                 continue;
             }
             let node = self.world.node_mut(waiting.conn.node);

@@ -2,6 +2,7 @@
 
 use super::{Answer, Context, Lab};
 use crate::control::args::{Args, MAX_MS, SimError};
+use crate::handle::DumpedKey;
 use redlatch_core::glob;
 use redlatch_core::node::Node;
 use redlatch_core::store::rdb;
@@ -13,10 +14,12 @@ pub const USAGE: &[&str] = &[
     "SIM.KEY DIGEST",
 ];
 
-/// Identifies a database of a node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Identifies a database of a node. The default is database 0 of node 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DbId {
+    /// The number of the node.
     pub node: usize,
+    /// The number of the database.
     pub db: usize,
 }
 
@@ -93,30 +96,33 @@ impl Lab {
                 Ok(Answer::Int(1))
             }
             KeyCommand::Dump { pattern, db } => {
-                let node = self.database(db)?;
-                let now_ms = node.store.now.wall_ms();
-                let version = node.config.version;
-                let mut keys: Vec<_> = node.store.dbs[db.db]
-                    .iter()
-                    .filter(|(_, key, _)| glob::matches(&pattern, key, false))
-                    .map(|(_, key, entry)| {
-                        let ttl_ms = entry.expires_at_ms().map_or(-1, |end_ms| end_ms - now_ms);
-                        (
-                            key.to_vec(),
-                            entry.value.type_name(),
-                            ttl_ms,
-                            rdb::dump(&entry.value, version, true),
-                        )
-                    })
-                    .collect();
-                keys.sort();
-                let rows = keys.into_iter().map(|(key, kind, ttl_ms, dump)| {
-                    vec![Answer::Bytes(key), kind.into(), Answer::Int(ttl_ms), Answer::Bytes(dump)].into()
+                let rows = self.dump_keys(&pattern, db)?.into_iter().map(|key| {
+                    let ttl_ms = Answer::Int(key.ttl_ms.unwrap_or(-1));
+                    vec![Answer::Bytes(key.key), key.kind.into(), ttl_ms, Answer::Bytes(key.dump)].into()
                 });
                 Ok(rows.collect::<Vec<_>>().into())
             }
             KeyCommand::Digest => Ok(self.world.digest().into()),
         }
+    }
+
+    /// Returns the keys of a database that match a glob pattern, sorted.
+    pub(crate) fn dump_keys(&mut self, pattern: &[u8], db: DbId) -> Result<Vec<DumpedKey>, SimError> {
+        let node = self.database(db)?;
+        let now_ms = node.store.now.wall_ms();
+        let version = node.config.version;
+        let mut keys: Vec<_> = node.store.dbs[db.db]
+            .iter()
+            .filter(|(_, key, _)| glob::matches(pattern, key, false))
+            .map(|(_, key, entry)| DumpedKey {
+                key: key.to_vec(),
+                kind: entry.value.type_name(),
+                ttl_ms: entry.expires_at_ms().map(|end_ms| end_ms - now_ms),
+                dump: rdb::dump(&entry.value, version, true),
+            })
+            .collect();
+        keys.sort();
+        Ok(keys)
     }
 
     fn database(&mut self, db: DbId) -> Result<&mut Node, SimError> {

@@ -43,10 +43,15 @@ pub enum SimCommand {
 /// The reply to a command, of types that every client library can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
+    /// The command was applied: `OK`.
     Ok,
+    /// A number.
     Int(i64),
+    /// Text.
     Text(String),
+    /// Bytes of any value.
     Bytes(Vec<u8>),
+    /// Several answers.
     List(Vec<Answer>),
     /// No reply yet: the connection is blocked and receives the reply later.
     Later,
@@ -199,7 +204,7 @@ impl Lab {
     }
 
     /// Returns the node's number, or fails if there is no such node.
-    pub(super) fn check_node(&self, node: usize) -> Result<usize, SimError> {
+    pub(crate) fn check_node(&self, node: usize) -> Result<usize, SimError> {
         if node < self.world.nodes().len() {
             Ok(node)
         } else {

@@ -92,6 +92,13 @@ pub struct Register {
     token: u64,
 }
 
+impl Register {
+    /// Returns the value and the token.
+    pub(crate) fn parts(&self) -> (Vec<u8>, u64) {
+        (self.value.clone(), self.token)
+    }
+}
+
 impl Lab {
     pub(super) fn apply_run(&mut self, command: RunCommand) -> Result<Answer, SimError> {
         Ok(match command {

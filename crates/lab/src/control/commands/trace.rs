@@ -38,16 +38,22 @@ impl TraceCommand {
 }
 
 impl Lab {
+    /// Begins a trace. Fails if there are keys or another trace is being written.
+    pub(crate) fn begin_trace(&mut self) -> Result<(), SimError> {
+        if self.is_traced() {
+            return Err(state("a trace is being written already: SIM.TRACE STOP ends it"));
+        }
+        if self.world.nodes().iter().any(|node| node.store.dbs.iter().any(|db| !db.is_empty())) {
+            return Err(state("a trace begins without keys: SIM.RUN RESET removes them"));
+        }
+        self.start_trace();
+        Ok(())
+    }
+
     pub(super) fn apply_trace(&mut self, command: TraceCommand) -> Result<Answer, SimError> {
         Ok(match command {
             TraceCommand::Start(file) => {
-                if self.is_traced() {
-                    return Err(state("a trace is being written already: SIM.TRACE STOP ends it"));
-                }
-                if self.world.nodes().iter().any(|node| node.store.dbs.iter().any(|db| !db.is_empty())) {
-                    return Err(state("a trace begins without keys: SIM.RUN RESET removes them"));
-                }
-                self.start_trace();
+                self.begin_trace()?;
                 self.trace_file = Some(TraceFile::Open(file));
                 Answer::Ok
             }
