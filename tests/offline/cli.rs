@@ -1,4 +1,4 @@
-//! The program itself: how it starts, what it says, how it ends.
+//! The program: how it starts, what it prints, how it exits.
 
 #![allow(clippy::disallowed_methods)]
 
