@@ -198,8 +198,8 @@ impl Options {
 impl Cli {
     fn nodes(&self, config: &Config) -> Result<Vec<NodeOptions>, String> {
         let mut addresses = Vec::new();
-        for word in self.bind.iter().flat_map(|words| words.split_ascii_whitespace()) {
-            match parse_address(word)? {
+        for address in self.bind.iter().flat_map(|addresses| addresses.split_ascii_whitespace()) {
+            match parse_address(address)? {
                 Some(address) => addresses.push(address),
                 // A dash before an address makes it optional.
                 None => continue,
@@ -225,15 +225,15 @@ impl Cli {
 }
 
 /// Parses an address of `bind`. Returns `None` for an optional address that cannot be used here.
-fn parse_address(word: &str) -> Result<Option<IpAddr>, String> {
-    let optional = word.starts_with('-');
-    match word.trim_start_matches('-') {
+fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
+    let optional = text.starts_with('-');
+    match text.trim_start_matches('-') {
         "*" => Ok(Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED))),
         "localhost" => Ok(Some(IpAddr::V4(Ipv4Addr::LOCALHOST))),
         address => match address.parse() {
             Ok(IpAddr::V6(_)) if optional => Ok(None),
             Ok(address) => Ok(Some(address)),
-            Err(_) => Err(format!("'{word}' is not an address to bind to")),
+            Err(_) => Err(format!("'{text}' is not an address to bind to")),
         },
     }
 }

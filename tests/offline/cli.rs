@@ -1,4 +1,4 @@
-//! The program itself: how it starts, what it says, how it ends.
+//! The program: how it starts, what it prints, how it exits.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -27,6 +27,18 @@ fn help_and_version_are_worth_reading() {
         assert!(text.contains(word), "{word} is missing in:\n{text}");
     }
     assert!(String::from_utf8_lossy(&redlatch(&["--version"]).stdout).starts_with("redlatch "));
+}
+
+#[test]
+fn help_names_the_whole_command_and_fits_100_columns() {
+    for name in ["", "bench", "demo", "diff", "fuzz", "replay", "run", "scripts", "trace"] {
+        let help = redlatch(&[name, "--help"][name.is_empty() as usize..]);
+        let text = String::from_utf8_lossy(&help.stdout);
+        let usage = format!("Usage: redlatch {name}");
+        assert!(text.contains(usage.trim_end()), "no '{usage}' in:\n{text}");
+        let too_long = text.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(too_long, None, "redlatch {name} --help");
+    }
 }
 
 #[test]

@@ -1,10 +1,10 @@
-//! `redlatch fuzz` and `redlatch scripts` as programs: what they print, and how they end.
+//! `redlatch fuzz` and `redlatch scripts` as programs: their output and their exit codes.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use std::process::Command;
 
-/// What a run printed, and its exit code.
+/// Runs the program. Returns its output and its exit code.
 fn redlatch(args: &[&str]) -> (String, i32) {
     let output = Command::new(env!("CARGO_BIN_EXE_redlatch"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -31,7 +31,7 @@ fn a_violation_is_reported_and_can_be_repeated() {
 }
 
 #[test]
-fn a_sound_lock_ends_with_nought_and_what_cannot_run_with_two() {
+fn a_correct_lock_exits_with_0_and_a_search_that_cannot_run_with_2() {
     assert_eq!(redlatch(&["fuzz", "--scripts", "docs/locks/set-nx.toml", "--runs", "500"]).1, 0);
     assert_eq!(redlatch(&["fuzz", "--jar", "/nonexistent.jar"]).1, 2);
     assert_eq!(redlatch(&["fuzz", "--jar", "Cargo.toml"]).1, 2);

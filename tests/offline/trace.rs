@@ -1,4 +1,4 @@
-//! Traces: a run written down replays with the same bytes and states, and an edited one is noticed.
+//! Traces: a recorded run replays with the same bytes and states, and a replay detects an edited trace.
 
 use redlatch::{Client, Sim, SimOptions};
 use redlatch_lab::trace::{Replay, ReplayError, TraceError};
@@ -12,7 +12,7 @@ fn call(sim: &mut Sim, client: Client, line: &str) -> String {
     String::from_utf8_lossy(&sim.call(client, &words)).into_owned()
 }
 
-/// A run with some of everything: locks, messages, waiting, randomness, faults, gates, a failover, a long script.
+/// Records a run with locks, messages, blocked clients, random choices, faults, gates, a failover and a long script.
 fn run() -> String {
     let mut sim = Sim::new(SimOptions::default().nodes(3).seed(7));
     sim.start_trace();

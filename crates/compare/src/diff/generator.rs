@@ -92,7 +92,7 @@ impl Generator {
     fn preamble(&mut self, resp3: bool) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut say = |client: usize, words: &str, compare| {
-            let argv = words.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+            let argv = words.split(' ').map(|arg| arg.as_bytes().to_vec()).collect();
             steps.push(Step::new(client, argv, compare));
         };
         if resp3 {
@@ -124,7 +124,7 @@ impl Generator {
         loop {
             let (argv, compare) = self.any_command(in_script);
             let is_sort = [&b"sort"[..], b"sort_ro"].iter().any(|name| argv[0].eq_ignore_ascii_case(name));
-            let overflows = || argv.iter().any(|word| pools::OVERFLOWS.contains(&word.as_slice()));
+            let overflows = || argv.iter().any(|arg| pools::OVERFLOWS.contains(&arg.as_slice()));
             let fits = if self.sorts { !overflows() } else { !is_sort };
             if fits {
                 return (argv, compare);
@@ -138,13 +138,13 @@ impl Generator {
         let entries = if foreign { &self.foreign } else { &self.own };
         let entry = entries[self.pools.rng.below(entries.len())];
         let mut argv: Vec<Vec<u8>> =
-            entry.row.name.split('|').map(|word| self.pools.keyword(&word.to_ascii_uppercase())).collect();
+            entry.row.name.split('|').map(|name| self.pools.keyword(&name.to_ascii_uppercase())).collect();
         let name_len = argv.len();
         match entry.form {
             Some(form) => argv.extend(grammar::expand(form, &mut self.pools)),
             None => self.fill(entry.row, &mut argv),
         }
-        if argv.iter().any(|word| word == RUN.as_bytes() || word == RUN_PROTECTED.as_bytes()) && !in_script {
+        if argv.iter().any(|arg| arg == RUN.as_bytes() || arg == RUN_PROTECTED.as_bytes()) && !in_script {
             argv.truncate(2);
             argv.push(b"0".to_vec());
             argv.extend(self.scripted());
@@ -208,7 +208,7 @@ impl Generator {
     /// Generates steps with a timeout of 20 ms: the TTL of a key, or the timeout of a blocked client.
     fn timed(&mut self, client: usize) -> Vec<Step> {
         let key = self.pools.word("key");
-        let argv = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect();
+        let argv = |words: &[&[u8]]| words.iter().map(|arg| arg.to_vec()).collect();
         let (argv, settles): (Vec<Vec<u8>>, bool) = match self.pools.rng.below(4) {
             0 => (argv(&[b"PEXPIRE", &key, b"20"]), true),
             1 => (argv(&[b"SET", &key, b"v", b"PX", b"20"]), true),

@@ -11,8 +11,7 @@ impl Runner {
     /// Compares type, encoding, time to live and value of every key. Returns the first difference.
     pub(super) fn compare_keyspaces(&mut self, case: &mut Vec<String>) -> Result<Option<Difference>, Fatal> {
         for db in DATABASES {
-            let all =
-                [(words(&["SELECT", db]), Compare::Exactly), (words(&["KEYS", "*"]), Compare::AnyOrder)];
+            let all = [(args(&["SELECT", db]), Compare::Exactly), (args(&["KEYS", "*"]), Compare::AnyOrder)];
             let keys = match self.ask(&all, case)? {
                 Ok(replies) => elements(&replies[1]).into_iter().filter_map(bulk_text).collect::<Vec<_>>(),
                 Err(difference) => return Ok(Some(difference)),
@@ -71,9 +70,9 @@ fn value_of(key: &[u8], kind: &[u8], encoding: &[u8]) -> Option<(Vec<Vec<u8>>, C
 }
 
 fn of_key(key: &[u8], before: &[&str], after: &[&str]) -> Vec<Vec<u8>> {
-    [words(before), vec![key.to_vec()], words(after)].concat()
+    [args(before), vec![key.to_vec()], args(after)].concat()
 }
 
-fn words(words: &[&str]) -> Vec<Vec<u8>> {
-    words.iter().map(|word| word.as_bytes().to_vec()).collect()
+fn args(args: &[&str]) -> Vec<Vec<u8>> {
+    args.iter().map(|arg| arg.as_bytes().to_vec()).collect()
 }

@@ -69,13 +69,13 @@ impl Search<'_> {
     /// Removes the arguments that do not matter.
     fn fewer_arguments(&mut self, steps: &mut [Step]) -> Result<(), Fatal> {
         for at in 0..steps.len() {
-            for word in (1..steps[at].argv.len()).rev() {
+            for index in (1..steps[at].argv.len()).rev() {
                 if self.runs >= BUDGET {
                     return Ok(());
                 }
-                let removed = steps[at].argv.remove(word);
+                let removed = steps[at].argv.remove(index);
                 if !self.shows(steps)? {
-                    steps[at].argv.insert(word, removed);
+                    steps[at].argv.insert(index, removed);
                 }
             }
         }
@@ -85,18 +85,18 @@ impl Search<'_> {
     /// Removes the lines of scripts that do not matter.
     fn fewer_lines(&mut self, steps: &mut [Step]) -> Result<(), Fatal> {
         for at in 0..steps.len() {
-            for word in 1..steps[at].argv.len() {
+            for index in 1..steps[at].argv.len() {
                 let mut lines: Vec<Vec<u8>> =
-                    steps[at].argv[word].split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+                    steps[at].argv[index].split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
                 for line in (0..lines.len()).rev() {
                     if lines.len() == 1 || self.runs >= BUDGET {
                         break;
                     }
                     let removed = lines.remove(line);
-                    let whole = std::mem::replace(&mut steps[at].argv[word], lines.join(&b'\n'));
+                    let whole = std::mem::replace(&mut steps[at].argv[index], lines.join(&b'\n'));
                     if !self.shows(steps)? {
                         lines.insert(line, removed);
-                        steps[at].argv[word] = whole;
+                        steps[at].argv[index] = whole;
                     }
                 }
             }
