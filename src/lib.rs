@@ -57,11 +57,11 @@ pub use redlatch_core::wire::value::{DecodeError, Value};
 #[doc(inline)]
 pub use redlatch_core::world::ClockMode;
 #[doc(inline)]
-pub use redlatch_lab::control::action::{Action, Keep, Place, Rewrite, Stage};
+pub use redlatch_lab::control::action::{Action, Keep, Position, Rewrite, Stage};
 #[doc(inline)]
-pub use redlatch_lab::control::commands::{Answer, SimCommand, key::Where, run::Fence};
+pub use redlatch_lab::control::args::{Code, SimError};
 #[doc(inline)]
-pub use redlatch_lab::control::words::{Code, SimError};
+pub use redlatch_lab::control::commands::{Answer, SimCommand, key::DbId, run::Fence};
 #[doc(inline)]
 pub use redlatch_lab::control::{Clause, Gate, Match, Rule, gates::At};
 #[doc(inline)]

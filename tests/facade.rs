@@ -10,9 +10,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use redlatch::{
-    Action, At, CallError, Checks, Clause, ClockMode, Code, Control, Fence, Gate, Link, Match, OptionsError,
-    Rule, ServerOptions, Sim, SimError, SimOptions, Stage, StartError, State, TestServer, Value, Version,
-    Where,
+    Action, At, CallError, Checks, Clause, ClockMode, Code, Control, DbId, Fence, Gate, Link, Match,
+    OptionsError, Rule, ServerOptions, Sim, SimError, SimOptions, Stage, StartError, State, TestServer,
+    Value, Version,
 };
 
 /// How long a server may take to stop, whatever it does.
@@ -197,7 +197,7 @@ impl Subject for OverSockets {
 
 /// Everything that the control plane does.
 fn control_everything(s: &mut dyn Subject) {
-    let first = Where::default();
+    let first = DbId::default();
     let code = |error: SimError| error.code;
 
     // The clock.
@@ -227,7 +227,7 @@ fn control_everything(s: &mut dyn Subject) {
     assert_eq!(s.control().lose_key(first, "k"), Ok(true));
     assert_eq!(s.control().lose_key(first, "k"), Ok(false));
     assert_eq!(s.call(0, "EXISTS k"), Value::Int(0));
-    assert_eq!(s.control().lose_key(Where { node: 0, db: 99 }, "k").map_err(code), Err(Code::Range));
+    assert_eq!(s.control().lose_key(DbId { node: 0, db: 99 }, "k").map_err(code), Err(Code::Range));
 
     // Faults.
     let refuse = Action::Error { text: b"ERR refused".to_vec(), runs: false };

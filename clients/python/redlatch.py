@@ -36,11 +36,11 @@ class Control:
         self._replies.close()
         self._socket.close()
 
-    def call(self, words):
+    def call(self, command):
         """Sends a command and returns its reply: a `str` with one character per byte, an `int`, a `list` or `None`."""
-        words = words.split() if isinstance(words, str) else words
-        encoded = [str(word).encode("latin-1") for word in words]
-        lines = [b"*%d\r\n" % len(encoded)] + [b"$%d\r\n%s\r\n" % (len(word), word) for word in encoded]
+        args = command.split() if isinstance(command, str) else command
+        encoded = [str(arg).encode("latin-1") for arg in args]
+        lines = [b"*%d\r\n" % len(encoded)] + [b"$%d\r\n%s\r\n" % (len(arg), arg) for arg in encoded]
         self._socket.sendall(b"".join(lines))
         return self._read()
 
@@ -76,7 +76,7 @@ class Control:
 
     def stop_clock(self):
         """Stops the clock; only `advance` moves it."""
-        return self._staged("SIM.CLOCK MODE MANUAL", "SIM.CLOCK MODE REAL")
+        return self._guarded("SIM.CLOCK MODE MANUAL", "SIM.CLOCK MODE REAL")
 
     def advance(self, ms):
         """Advances the clock by `ms`; keys expire and timers fire on the way."""
@@ -84,20 +84,20 @@ class Control:
 
     def jump(self, node, ms):
         """Makes the wall clock of a node jump by `ms`; the guard makes it jump back."""
-        return self._staged(f"SIM.CLOCK JUMP {ms} NODE {node}", f"SIM.CLOCK JUMP {-ms} NODE {node}")
+        return self._guarded(f"SIM.CLOCK JUMP {ms} NODE {node}", f"SIM.CLOCK JUMP {-ms} NODE {node}")
 
     def state(self, node, state):
         """Makes a node refuse requests as in a state of SIM.NODE STATE: OOM, LOADING, READONLY, BUSY, MAXCLIENTS,
         MASTERDOWN, NOREPLICAS, CLUSTERDOWN."""
-        return self._staged(f"SIM.NODE STATE {node} {state} ON", f"SIM.NODE STATE {node} {state} OFF")
+        return self._guarded(f"SIM.NODE STATE {node} {state} ON", f"SIM.NODE STATE {node} {state} OFF")
 
     def pause(self, node):
         """Pauses a node: its requests and timers wait."""
-        return self._staged(f"SIM.NODE PAUSE {node}", f"SIM.NODE RESUME {node}")
+        return self._guarded(f"SIM.NODE PAUSE {node}", f"SIM.NODE RESUME {node}")
 
     def stop(self, node, wipe=False):
         """Stops a node: it closes all connections and refuses new ones; with `wipe` it loses its data."""
-        return self._staged(f"SIM.NODE STOP {node} {'WIPE' if wipe else 'KEEP'}", f"SIM.NODE START {node}")
+        return self._guarded(f"SIM.NODE STOP {node} {'WIPE' if wipe else 'KEEP'}", f"SIM.NODE START {node}")
 
     def replicate(self, replica, master):
         """Makes a node a replica of another, with a full copy of its data."""
@@ -117,13 +117,14 @@ class Control:
 
     def acknowledge(self, master, replicas):
         """Sets how many replicas WAIT counts on a master."""
-        return self._staged(f"SIM.NODE ACK {master} {replicas}", f"SIM.NODE ACK {master} REAL")
+        return self._guarded(f"SIM.NODE ACK {master} {replicas}", f"SIM.NODE ACK {master} REAL")
 
     def lose(self, key, node=0):
         """Removes a key without an event or a message. Returns whether it existed."""
         return self.call(["SIM.KEY", "LOSE", key, "NODE", node]) == 1
 
-    def _staged(self, do, undo):
+    def _guarded(self, do, undo):
+        """Sends `do`, and returns a guard that sends `undo`."""
         self.call(do)
         return Guard(self, undo)
 
@@ -162,7 +163,7 @@ class Fault(Guard):
         deadline = time.monotonic() + PATIENCE_S
         while len(self.hits()) < count:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"it acted {len(self.hits())} times, not {count}")
+                raise TimeoutError(f"the rule was applied {len(self.hits())} times in {PATIENCE_S} s, expected {count}")
             time.sleep(0.002)
 
 
@@ -178,7 +179,7 @@ class Gate(Guard):
         """Waits until the gate holds `count` requests, replies or messages; returns their tickets."""
         held = self._control.call(f"SIM.GATE AWAIT {self.id} COUNT {count} TIMEOUT {PATIENCE_S * 1000}")
         if len(held) < count:
-            raise TimeoutError(f"the gate holds {len(held)} and not {count}")
+            raise TimeoutError(f"the gate holds {len(held)} items after {PATIENCE_S} s, expected {count}")
         return held
 
     def release(self, ticket=None):

@@ -1,4 +1,4 @@
-//! `redlatch bench`: how fast servers are, side by side.
+//! `redlatch bench`: measures servers side by side.
 
 use std::process::ExitCode;
 
@@ -7,58 +7,58 @@ use clap::Parser;
 use super::output;
 use redlatch_compare::bench::{self, Measure, Options, Speed, workload};
 
-/// Measures servers side by side: the work of locks, and the simplest commands.
+/// Measures servers side by side: operations of locks, and simple commands.
 ///
-/// Every server gets the same load, in rounds that go from server to server. Prints requests in a second, latencies,
-/// the processor time of the server for each request (if it runs on this machine), how busy the load itself was, and
-/// how many times as fast as the others the subject is: by rate (the median of the rounds, and the range), and by
-/// processor time, which says the same on a machine that does other things too.
+/// Every server gets the same load, in rounds that alternate between the servers. Prints for each server the
+/// requests per second, the latencies, the CPU time per request (if the server runs on this machine) and the
+/// CPU load of the benchmark itself. Compares the subject with each other server by rate (median and range over
+/// the rounds) and by CPU time, which is less affected by other load on the machine.
 ///
-/// Only keys that begin with redlatch-bench are written, and they are removed again.
+/// Writes only keys that begin with redlatch-bench, and removes them afterwards.
 #[derive(Parser, Debug)]
 #[command(name = "redlatch bench", bin_name = "redlatch bench", max_term_width = 100)]
 #[command(after_help = "\
 The exit code is 2 if a server cannot be measured.
 
 Examples:
-  redlatch bench                                        everything, of a redlatch started for it
-  redlatch bench --against 127.0.0.1:6379               next to a redis-server
+  redlatch bench                                        all workloads, on a redlatch started for it
+  redlatch bench --against 127.0.0.1:6379               side by side with a redis-server
   redlatch bench --against 127.0.0.1:6379 --workload acquire --connections 50 --pipeline 1 --pipeline 16
-  redlatch bench --against 127.0.0.1:6379 --footprint   memory for each lock, key and client")]
+  redlatch bench --against 127.0.0.1:6379 --footprint   memory per lock, key and client")]
 struct Cli {
-    /// A server to compare with; may be given several times.
+    /// A server to compare with. Can be repeated.
     #[arg(long, value_name = "HOST:PORT")]
     against: Vec<String>,
 
-    /// The server that the others are compared with; by default a redlatch is started.
+    /// The server that is compared with the others [default: a redlatch started for it].
     #[arg(long, value_name = "HOST:PORT")]
     subject: Option<String>,
 
-    /// What to send; may be given several times. By default everything.
+    /// A workload to measure. Can be repeated [default: all].
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(workload::names()))]
     workload: Vec<String>,
 
-    /// How many clients there are at once; may be given several times.
+    /// The number of concurrent clients. Can be repeated.
     #[arg(long, value_name = "NUMBER", default_values_t = [1, 50, 1000], value_parser = positive)]
     connections: Vec<usize>,
 
-    /// How many requests a client sends before it waits for the replies; may be given several times.
+    /// The number of requests that a client sends before it waits for the replies. Can be repeated.
     #[arg(long, value_name = "NUMBER", default_values_t = [1, 16], value_parser = positive)]
     pipeline: Vec<usize>,
 
-    /// How long each row takes for each server.
+    /// How long to measure each row on each server, in seconds.
     #[arg(long, value_name = "NUMBER", default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
 
-    /// How many requests each row takes for each server, whatever time they need.
+    /// How many requests to send for each row to each server, instead of --seconds.
     #[arg(long, value_name = "NUMBER", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]
     requests: Option<u64>,
 
-    /// Into how many turns of the servers a row is split.
+    /// The number of rounds that a row is split into.
     #[arg(long, value_name = "NUMBER", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
 
-    /// Measure memory instead: give fresh servers, which keep what they have once occupied.
+    /// Measure memory instead of speed. Needs freshly started servers, because a server keeps memory that it has freed.
     #[arg(long, conflicts_with_all = ["workload", "connections", "pipeline", "seconds", "requests", "rounds"])]
     footprint: bool,
 }

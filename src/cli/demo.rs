@@ -1,4 +1,4 @@
-//! `redlatch demo`: how distributed locks fail, told step by step.
+//! `redlatch demo`: shows step by step how distributed locks fail.
 
 use std::process::ExitCode;
 
@@ -10,13 +10,14 @@ use redlatch_lab::demo::{DEMOS, Demo};
 #[derive(Parser, Debug)]
 #[command(name = "redlatch demo", bin_name = "redlatch demo", max_term_width = 100)]
 #[command(after_help = "\
-The exit code is 0 if every outcome is the expected one, 1 if one is not, and 2 if there is no such demo.")]
+The exit code is 0 if every outcome is as expected, 1 if one is not, and 2 if there is no such demo.")]
 struct Cli {
-    /// A name of the list, or all. Without one the list is printed.
+    /// The demo to run, or all. Without a name, prints the list of demos.
     #[arg(value_name = "NAME")]
     name: Option<String>,
 }
 
+/// Runs the subcommand with its arguments, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -28,7 +29,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let demos = match cli.name.as_deref() {
         None => {
             DEMOS.iter().for_each(|demo| say(&format!("{:<5}{}", demo.name, demo.title())));
-            say("\nredlatch demo NAME tells one, redlatch demo all runs all.");
+            say("\nredlatch demo NAME runs one of them, redlatch demo all runs all.");
             return ExitCode::SUCCESS;
         }
         Some("all") => DEMOS.to_vec(),
@@ -44,7 +45,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     for demo in demos {
         say(demo.title());
         if let Err(why) = demo.run(&mut say) {
-            say(&format!("NOT AS EXPECTED: {why}"));
+            say(&format!("UNEXPECTED OUTCOME: {}, {why}", demo.name));
             failed += 1;
         }
         say("\n");

@@ -1,4 +1,4 @@
-//! `redlatch diff`: random commands to two servers.
+//! `redlatch diff`: sends random commands to two servers and compares the replies.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -9,44 +9,44 @@ use super::output;
 use redlatch_compare::diff;
 
 /// Sends the same random commands to a real server and to redlatch, and prints every difference as the shortest
-/// list of commands that shows it.
+/// list of commands found that shows it.
 ///
-/// All databases of both servers are flushed; servers that hold keys are refused.
+/// Flushes all databases of both servers; refuses servers that hold keys.
 #[derive(Parser, Debug)]
 #[command(name = "redlatch diff", bin_name = "redlatch diff", max_term_width = 100)]
 #[command(after_help = "\
-The exit code is 0 without a difference, 1 with one, and 2 if nothing could be compared.
+The exit code is 0 if the servers do not differ, 1 if they differ, and 2 if they cannot be compared.
 
 Examples:
   redlatch diff --against 127.0.0.1:6379                       every family, 3000 commands each
   redlatch diff --against 127.0.0.1:6379 --family hashes --seed 7 --commands 100000")]
 struct Cli {
-    /// The real server: a redis-server 7.0, 7.2 or 7.4 without keys.
+    /// The real server: an empty redis-server 7.0, 7.2 or 7.4.
     #[arg(long, value_name = "HOST:PORT")]
     against: String,
 
-    /// The server to be tested; by default one is started that stands for the release of the other.
+    /// The server to test [default: a redlatch started for it, which emulates the release of the real server].
     #[arg(long, value_name = "HOST:PORT")]
     subject: Option<String>,
 
-    /// A family of commands; may be given several times. By default all of them.
+    /// A family of commands. Can be repeated [default: all].
     #[arg(long, value_name = "NAME", value_parser = clap::builder::PossibleValuesParser::new(diff::family_names()))]
     family: Vec<String>,
 
-    /// How many commands of each family.
+    /// The number of commands per family.
     #[arg(long, value_name = "NUMBER", default_value_t = 3000)]
     commands: usize,
 
-    /// The same seed sends the same commands.
+    /// The seed of the random commands.
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
-    /// The protocol; by default both in turn.
+    /// The version of the protocol [default: both, alternating].
     #[arg(long, value_name = "2|3", value_parser = clap::value_parser!(u8).range(2..=3))]
     resp: Option<u8>,
 }
 
-/// Ends the process when the one that started it has ended, in whatever way: its end of the standard input closes.
+/// Makes this process exit when its parent process has ended and standard input is closed.
 pub fn end_with_starter() {
     std::thread::spawn(|| {
         let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());

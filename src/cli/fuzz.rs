@@ -1,4 +1,4 @@
-//! `redlatch fuzz`: broken promises of lock scripts, with the shortest schedule that shows each.
+//! `redlatch fuzz`: searches lock scripts for violated invariants, and shrinks the schedule that shows each.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -13,13 +13,14 @@ use redlatch_locks::invariant::{Invariant, Rules};
 use redlatch_locks::model::{Violation, Wanted};
 use redlatch_locks::script_set::ScriptSet;
 
-/// Looks for broken promises in the lock scripts of a Redisson release.
+/// Searches the lock scripts of a Redisson release for violated invariants.
 ///
-/// Runs random schedules of several owners against the scripts in a jar, on a server in this process whose clock moves only when
-/// told, and compares every reply, message and key with what the lock promises. Each broken promise is printed with the shortest
-/// schedule that shows it. The exit code is 1 if there is one, 0 if there is none, 2 if nothing could be run.
+/// Runs random schedules of several owners against the scripts in a jar, on a server in this process with a
+/// simulated clock, and checks every reply, message and key against a model of the lock. Prints each violation
+/// with the shortest schedule found that shows it. The exit code is 1 if an invariant is violated, 0 if none is,
+/// and 2 if the search cannot run.
 #[derive(Parser, Debug)]
-#[command(name = "redlatch fuzz", max_term_width = 100)]
+#[command(name = "redlatch fuzz", bin_name = "redlatch fuzz", max_term_width = 100)]
 #[command(after_help = "\
 Examples:
   redlatch fuzz --jar redisson-3.4.2.jar --object rw
@@ -30,52 +31,52 @@ Examples:
   redlatch fuzz merge 1.json 2.json
   redlatch fuzz --list")]
 struct Cli {
-    /// The release: a jar with its classes.
+    /// The jar of the Redisson release to search.
     #[arg(long, value_name = "JAR", required_unless_present_any = ["list", "old", "scripts"])]
     jar: Option<PathBuf>,
 
-    /// In place of --jar: a file that describes a lock of one's own, such as docs/locks/set-nx.toml.
+    /// Search a custom lock instead of a jar: a file that describes it, such as docs/locks/set-nx.toml.
     #[arg(long, value_name = "TOML", conflicts_with_all = ["jar", "old"])]
     scripts: Option<PathBuf>,
 
-    /// In place of --jar, with --new: the first difference that clients of two releases see.
+    /// Compare two releases instead: prints the first difference for each object. Needs --new.
     #[arg(long, value_name = "JAR", requires = "new", conflicts_with = "jar")]
     old: Option<PathBuf>,
 
-    /// See --old.
+    /// The jar of the release to compare with --old.
     #[arg(long, value_name = "JAR", requires = "old")]
     new: Option<PathBuf>,
 
-    /// An object: rlock, rw, fair, fair-nonreentrant, spin, fenced, nonreentrant, semaphore, permit, latch, rate, faster, multi, redlock. By
-    /// default all.
+    /// An object to search: rlock, rw, fair, fair-nonreentrant, spin, fenced, nonreentrant, semaphore, permit,
+    /// latch, rate, faster, multi or redlock. Can be repeated [default: all].
     #[arg(long, value_name = "NAME")]
     object: Vec<String>,
 
-    /// A promise, such as M1, or M2@read.unlock for what breaks at one operation. By default all.
+    /// An invariant to check: M1, or M2@read.unlock for one operation only. Can be repeated [default: all].
     #[arg(long, value_name = "ID", value_parser = parse_wanted)]
     invariant: Vec<(Invariant, Option<String>)>,
 
-    /// What counts: as-documented allows what Redisson does on purpose, strict does not.
+    /// Whether to accept behaviour that Redisson documents as intended (as-documented) or to report it (strict).
     #[arg(long, value_name = "RULES", value_enum, default_value = "as-documented")]
     rules: RulesName,
 
-    /// How long to search, for each object.
+    /// How long to search each object, in seconds.
     #[arg(long, value_name = "SECONDS", default_value = "5")]
     seconds: f64,
 
-    /// How many schedules to try, for each object and job, in place of a time.
+    /// How many schedules to try for each object and job, instead of --seconds.
     #[arg(long, value_name = "N")]
     runs: Option<u64>,
 
-    /// Where the schedules come from.
+    /// The seed of the random schedules.
     #[arg(long, value_name = "NUMBER", default_value = "0")]
     seed: u64,
 
-    /// How many threads search.
+    /// The number of threads.
     #[arg(long, value_name = "N", default_value = "1")]
     jobs: usize,
 
-    /// Which part of the schedules to try: 2/4 is the second of four.
+    /// Which share of the schedules to try: 2/4 is the second of four.
     #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = parse_shard)]
     shard: (u64, u64),
 
@@ -83,35 +84,35 @@ struct Cli {
     #[arg(long)]
     exhaustive: bool,
 
-    /// How many steps the schedules of --exhaustive have at most.
+    /// The greatest number of steps in a schedule of --exhaustive.
     #[arg(long, value_name = "N", default_value = "4")]
     depth: usize,
 
-    /// How many owners there are, at most 3.
+    /// The number of lock owners, 1 to 3.
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u8).range(1..=3))]
     owners: u8,
 
-    /// No lost replies, lost keys and wrong clocks.
+    /// Inject no faults: no lost replies, lost keys or clock jumps.
     #[arg(long)]
     no_faults: bool,
 
-    /// Runs one schedule, as a report named it.
-    #[arg(long, value_name = "WORD")]
+    /// Run only the schedule with this token from a report. Needs one --object.
+    #[arg(long, value_name = "TOKEN")]
     replay: Option<String>,
 
-    /// Runs what was found on a real server without keys too, and says whether it answers the same.
+    /// Run each schedule found on a real, empty server too, and report whether its replies are the same.
     #[arg(long, value_name = "HOST:PORT")]
     against: Option<String>,
 
-    /// Adds to each finding a test in Rust that repeats it.
+    /// Print a test in Rust for each violation.
     #[arg(long)]
     emit_test: bool,
 
-    /// How to report.
+    /// The format of the report.
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     format: Format,
 
-    /// Lists the promises and ends.
+    /// List the invariants and exit.
     #[arg(long)]
     list: bool,
 }
@@ -129,20 +130,20 @@ enum Format {
     Junit,
 }
 
-fn parse_wanted(word: &str) -> Result<(Invariant, Option<String>), String> {
-    Wanted::parse(word).ok_or_else(|| "no such promise; --list shows them".to_owned())
+fn parse_wanted(text: &str) -> Result<(Invariant, Option<String>), String> {
+    Wanted::parse(text).ok_or_else(|| "no such invariant; --list shows them".to_owned())
 }
 
-fn parse_shard(word: &str) -> Result<(u64, u64), String> {
+fn parse_shard(text: &str) -> Result<(u64, u64), String> {
     let parse = || {
-        let (part, parts) = word.split_once('/')?;
+        let (part, parts) = text.split_once('/')?;
         let (part, parts): (u64, u64) = (part.parse().ok()?, parts.parse().ok()?);
         (1..=parts).contains(&part).then_some((part - 1, parts))
     };
-    parse().ok_or_else(|| "not a part such as 2/4".to_owned())
+    parse().ok_or_else(|| "not a share such as 2/4".to_owned())
 }
 
-/// `redlatch fuzz merge`: adds up the JSON reports of several processes.
+/// Runs `redlatch fuzz merge`: merges the JSON reports of several processes.
 fn merge(paths: &[String]) -> Result<(), String> {
     let read = |path: &String| {
         let bytes = std::fs::read(path).map_err(|error| format!("cannot read {path}: {error}"))?;
@@ -156,7 +157,7 @@ fn merge(paths: &[String]) -> Result<(), String> {
 /// Runs the subcommand.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let args: Vec<String> = args.into_iter().collect();
-    if args.get(1).is_some_and(|word| word == "merge") {
+    if args.get(1).is_some_and(|arg| arg == "merge") {
         return match merge(&args[2..]) {
             Ok(()) => ExitCode::SUCCESS,
             Err(message) => {
@@ -173,7 +174,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
         }
     };
     match run(&cli) {
-        Ok(broken) => ExitCode::from(broken as u8),
+        Ok(is_violated) => ExitCode::from(is_violated as u8),
         Err(message) => {
             eprintln!("redlatch fuzz: {message}");
             ExitCode::from(2)
@@ -208,23 +209,23 @@ fn run(cli: &Cli) -> Result<bool, String> {
         ..Options::default()
     };
     if let (Some(old), Some(new)) = (&cli.old, &cli.new) {
-        let differences = compare::compare(&kit(old)?, &kit(new)?, &options);
+        let differences = compare::compare(&script_set(old)?, &script_set(new)?, &options);
         let (old, new) = (old.display().to_string(), new.display().to_string());
         differences.iter().for_each(|difference| print!("{}\n", report::difference(difference, &old, &new)));
         print!("{} objects differ\n", differences.len());
         return Ok(!differences.is_empty());
     }
-    let (kit, source) = match (&cli.jar, &cli.scripts) {
-        (Some(jar), _) => (kit(jar)?, format!("--jar {}", jar.display())),
+    let (script_set, source) = match (&cli.jar, &cli.scripts) {
+        (Some(jar), _) => (script_set(jar)?, format!("--jar {}", jar.display())),
         (None, Some(file)) => (own(file)?, format!("--scripts {}", file.display())),
-        (None, None) => return Err("no jar".to_owned()),
+        (None, None) => return Err("--jar or --scripts is missing".to_owned()),
     };
-    if let Some(word) = &cli.replay {
-        return replay(&kit, cli, word, rules, &wanted);
+    if let Some(token) = &cli.replay {
+        return replay(&script_set, cli, token, rules, &wanted);
     }
     let mut real =
         cli.against.as_deref().map(Real::connect).transpose().map_err(|error| error.to_string())?;
-    let reports = fuzz::run(&kit, &options).map_err(|error| error.to_string())?;
+    let reports = fuzz::run(&script_set, &options).map_err(|error| error.to_string())?;
     match cli.format {
         Format::Text => {
             for report in &reports {
@@ -242,7 +243,7 @@ fn run(cli: &Cli) -> Result<bool, String> {
             for report in &reports {
                 print!("{}", report::coverage(report));
             }
-            kit.left_out().iter().for_each(|why| print!("not run: {why}\n"));
+            script_set.left_out().iter().for_each(|why| print!("not run: {why}\n"));
         }
         Format::Json => print!("{}", report::json(&reports, &source)),
         Format::Junit => print!("{}", report::junit(&reports, &source)),
@@ -250,7 +251,7 @@ fn run(cli: &Cli) -> Result<bool, String> {
     Ok(reports.iter().any(|report| !report.findings.is_empty()))
 }
 
-/// What a real server makes of a run.
+/// Runs a schedule on a real server and tells whether its replies are the same.
 fn compared(real: &mut Real, lines: &[Line]) -> Result<String, String> {
     Ok(match real.compare(lines).map_err(|error| error.to_string())? {
         None => "the real server: the same replies".to_owned(),
@@ -258,42 +259,49 @@ fn compared(real: &mut Real, lines: &[Line]) -> Result<String, String> {
     })
 }
 
-/// The scripts that a file describes.
+/// Reads the scripts of a custom lock from its description.
 fn own(file: &Path) -> Result<ScriptSet, String> {
     let text =
         std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
     ScriptSet::of_own(&text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// The lock scripts of a jar.
-pub fn kit(jar: &Path) -> Result<ScriptSet, String> {
+/// Reads the lock scripts of a jar.
+pub fn script_set(jar: &Path) -> Result<ScriptSet, String> {
     let bytes = std::fs::read(jar).map_err(|error| format!("cannot read {}: {error}", jar.display()))?;
     let scripts =
         redlatch_locks::jar::scripts(&bytes).map_err(|error| format!("{}: {error}", jar.display()))?;
-    let kit = ScriptSet::new(&scripts);
-    match kit.scripts().is_empty() {
-        true => Err(format!("{} has no lock scripts that are known", jar.display())),
-        false => Ok(kit),
+    let script_set = ScriptSet::new(&scripts);
+    match script_set.scripts().is_empty() {
+        true => Err(format!("{} has no known lock scripts", jar.display())),
+        false => Ok(script_set),
     }
 }
 
-fn replay(kit: &ScriptSet, cli: &Cli, word: &str, rules: Rules, wanted: &Wanted) -> Result<bool, String> {
+/// Runs the schedule of a token, prints every step, and returns whether an invariant was violated.
+fn replay(
+    script_set: &ScriptSet,
+    cli: &Cli,
+    token: &str,
+    rules: Rules,
+    wanted: &Wanted,
+) -> Result<bool, String> {
     let [object] = &cli.object[..] else { return Err("--replay needs one --object".to_owned()) };
-    let steps = fuzz::schedule::decode(word).ok_or("not a schedule")?;
-    let mut runner =
-        fuzz::runner_for(kit, object).ok_or_else(|| format!("no object '{object}' in this release"))?;
+    let steps = fuzz::schedule::decode(token).ok_or("not a schedule token")?;
+    let mut runner = fuzz::runner_for(script_set, object)
+        .ok_or_else(|| format!("no object '{object}' in this release"))?;
     let mut lines = Vec::new();
-    let broken = runner.run(&steps, rules, wanted, Some(&mut lines));
+    let violation = runner.run(&steps, rules, wanted, Some(&mut lines));
     print!("{}", report::table(&lines));
     if let Some(address) = &cli.against {
         print!("  {}\n", compared(&mut Real::connect(address).map_err(|error| error.to_string())?, &lines)?);
     }
-    if let Some((_, Violation { invariant, operation, text })) = &broken {
+    if let Some((_, Violation { invariant, operation, text })) = &violation {
         print!(
-            "\n{object}: {} broken at {operation}: {text}\n  promised: {}\n",
+            "\n{object}: {} violated at {operation}: {text}\n  invariant: {}\n",
             invariant.id(),
             invariant.text()
         );
     }
-    Ok(broken.is_some())
+    Ok(violation.is_some())
 }

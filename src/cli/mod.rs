@@ -1,9 +1,9 @@
 //! The command line.
 
-// A driver: here, and nowhere below, is the real world.
+// A driver: only drivers may use the real clock, files, sockets and processes.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
-// First, so that its macros hide those of the standard library in all that follows.
+// First, so that its macros hide those of the standard library in the modules below.
 #[macro_use]
 mod output;
 
@@ -24,7 +24,7 @@ pub use options::Options;
 
 type Subcommand = fn(Vec<String>) -> ExitCode;
 
-/// What `redlatch NAME` runs, with its arguments, its name first.
+/// The subcommands: name and function, which takes the arguments with the name first.
 const SUBCOMMANDS: &[(&str, Subcommand)] = &[
     ("bench", |args| bench::main(args)),
     ("demo", |args| demo::main(args)),
@@ -36,7 +36,7 @@ const SUBCOMMANDS: &[(&str, Subcommand)] = &[
     ("trace", |args| trace::main(args)),
 ];
 
-/// Runs the program with the arguments of the process.
+/// Runs the program with the arguments of the process, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let mut args: Vec<String> = args.into_iter().collect();
     let name = args.get(1).map(String::as_str).unwrap_or_default();

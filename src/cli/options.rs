@@ -1,7 +1,7 @@
-//! What `redlatch` is told when it starts: its own options, and redis-server's.
+//! The options of the server: Redlatch's own, and redis-server's.
 //!
-//! redis-server takes any line of redis.conf as `--name value …`. Programs that start a redis-server do so with such
-//! arguments, and Redlatch has to understand them in its place.
+//! redis-server accepts any line of redis.conf as `--name value …`. Programs that start a redis-server pass such arguments, so
+//! Redlatch accepts them as well.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -14,77 +14,77 @@ use redlatch_core::node::Config;
 use redlatch_core::version::Version;
 use redlatch_core::wire::request::split_words;
 use redlatch_core::world::ClockMode;
+use redlatch_lab::control::args::Args;
 use redlatch_lab::control::commands::check;
-use redlatch_lab::control::words::Words;
 use redlatch_locks::check::Checks;
 
 /// A Redis-protocol server in memory, made to test distributed locks.
 ///
-/// Point any Redis client at it. It runs the unmodified scripts of Redisson and answers as the Redis release that it
-/// stands for. Nothing is ever written to disk.
+/// Connect any Redis client to it. It runs the unmodified scripts of Redisson and answers like the Redis release
+/// that it emulates. It writes no data to disk.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "redlatch", version, max_term_width = 100)]
 #[command(after_help = "\
-Any line of redis.conf can stand here as --name value too (--maxclients 100, --notify-keyspace-events Ex, …), so \
-that redlatch can be started in the place of redis-server. Lines that concern the disk are taken and have no effect.
+Any line of redis.conf is accepted as --name value too (--maxclients 100, --notify-keyspace-events Ex, …), so \
+redlatch can be started instead of redis-server. Settings about the disk are accepted and have no effect.
 
 Examples:
   redlatch                                     one server on 127.0.0.1:6379
   redlatch --port 5378 --port 5379 --port 5380 three independent masters, for RedLock
-  redlatch --port 0                            a free port; the ready line says which
-  redlatch --redis-version 7.0 redis.conf      as Redis 7.0, with a configuration file
-  redlatch --trace run.jsonl                   write the run down
-  redlatch replay run.jsonl                    run it again and compare
+  redlatch --port 0                            a free port, which the server prints
+  redlatch --redis-version 7.0 redis.conf      emulate Redis 7.0, with a configuration file
+  redlatch --trace run.jsonl                   record the run
+  redlatch replay run.jsonl                    replay it and compare the outputs
   redlatch diff --help                         compare with a real server
-  redlatch bench --help                        measure speed and memory, next to a real server's")]
+  redlatch bench --help                        measure speed and memory, side by side with a real server")]
 struct Cli {
-    /// A configuration file in the form of redis.conf.
+    /// A configuration file in the format of redis.conf.
     #[arg(value_name = "CONFIG_FILE")]
     config_file: Option<PathBuf>,
 
-    /// A TCP port to listen on; 0 takes a free one. Each further --port starts one more independent master in this
-    /// process, with the same clock.
+    /// The TCP port to listen on; 0 picks a free one. Each further --port starts another independent master in this
+    /// process, with the same clock [default: 6379].
     #[arg(long, short, value_name = "PORT")]
     port: Vec<u16>,
 
-    /// The address to listen at.
+    /// The addresses to listen on [default: 127.0.0.1].
     #[arg(long, value_name = "ADDRESS", num_args = 1.., value_delimiter = ' ')]
     bind: Vec<String>,
 
-    /// Listen on a Unix socket as well (the first server does).
+    /// A Unix socket that the first server listens on as well.
     #[arg(long, value_name = "PATH")]
     unixsocket: Option<PathBuf>,
 
-    /// The password that clients have to give.
+    /// The password of the default user.
     #[arg(long, value_name = "PASSWORD")]
     requirepass: Option<String>,
 
-    /// The Redis release to stand for: 7.0, 7.2 or 7.4.
+    /// The Redis release to emulate: 7.0, 7.2 or 7.4.
     #[arg(long, value_name = "RELEASE", default_value = "7.4")]
     redis_version: Version,
 
-    /// Where random choices come from; by default another number at each start.
+    /// The seed of all random choices [default: different at each start].
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
 
-    /// How fast time goes: real, a rate such as 10 for ten times as fast, or manual for a clock that only SIM.CLOCK
-    /// moves.
+    /// The speed of the clock: real, a factor such as 10 for ten times as fast, or manual for a clock that only
+    /// SIM.CLOCK moves.
     #[arg(long, value_name = "MODE", default_value = "real", value_parser = parse_clock)]
     clock: ClockMode,
 
-    /// Write everything that comes in and goes out to this file, to be replayed.
+    /// Record all requests, replies and messages to this file, for redlatch replay.
     #[arg(long, value_name = "FILE")]
     trace: Option<String>,
 
-    /// Judge lock scripts as SIM.CHECK ON does: everything, or what is named here (rw,A1@read.unlock,STRICT).
+    /// Check the invariants of locks, like SIM.CHECK ON: all of them, or those listed (rw,A1@read.unlock,STRICT).
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "ALL")]
     check: Option<String>,
 
-    /// Another TCP port on which only SIM.* commands are meant to come: it works while all nodes are stopped.
+    /// A TCP port on 127.0.0.1 for SIM.* commands, which stays open while nodes are stopped.
     #[arg(long, value_name = "PORT")]
     control_port: Option<u16>,
 
-    /// What to log on standard error: error, warn, info, debug, trace, or a tracing filter.
+    /// What to log to standard error: error, warn, info, debug, trace, or a filter of the tracing crate.
     #[arg(long, value_name = "FILTER", default_value = "warn")]
     log: String,
 }
@@ -100,10 +100,10 @@ fn parse_clock(text: &str) -> Result<ClockMode, String> {
     }
 }
 
-/// What SIM.CHECK ON takes, with commas between the words.
+/// Parses the arguments of SIM.CHECK ON, separated by commas.
 fn parse_checks(text: &str) -> Result<Checks, String> {
-    let words: Vec<&[u8]> = text.split(',').map(str::as_bytes).collect();
-    check::parse_checks(&mut Words::new(&words)).map_err(|error| format!("--check: {}", error.text))
+    let args: Vec<&[u8]> = text.split(',').map(str::as_bytes).collect();
+    check::parse_checks(&mut Args::new(&args)).map_err(|error| format!("--check: {}", error.text))
 }
 
 /// One server of the process.
@@ -113,13 +113,13 @@ pub struct NodeOptions {
     pub endpoints: Vec<Endpoint>,
 }
 
-/// Everything the process needs to start.
+/// The options of the server process.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub nodes: Vec<NodeOptions>,
     pub seed: Option<u64>,
     pub clock: ClockMode,
-    /// Unix time at the beginning, if not the real one.
+    /// Unix time at the start in ms, if it is not the real time.
     pub wall_start_ms: Option<i64>,
     pub trace: Option<String>,
     pub checks: Option<Checks>,
@@ -127,7 +127,7 @@ pub struct Options {
     pub log: String,
 }
 
-/// Names of redis.conf that `Cli` has as options of its own.
+/// The options that [`Cli`] parses itself; all others are lines of redis.conf.
 const OWN: [&str; 11] = [
     "port",
     "bind",
@@ -145,8 +145,10 @@ const OWN: [&str; 11] = [
 type Directive = (String, Vec<String>);
 
 impl Options {
-    /// Reads the arguments of the process, its name first. `Err`: help was asked for or something is wrong, and
-    /// that has been said.
+    /// Parses the arguments of the process, its name first.
+    ///
+    /// # Errors
+    /// The exit code, after the help or an error message has been printed.
     pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Options, ExitCode> {
         let (own, directives) = split_args(args);
         let cli = Cli::try_parse_from(own).map_err(|error| {
@@ -196,10 +198,10 @@ impl Options {
 impl Cli {
     fn nodes(&self, config: &Config) -> Result<Vec<NodeOptions>, String> {
         let mut addresses = Vec::new();
-        for word in self.bind.iter().flat_map(|words| words.split_ascii_whitespace()) {
-            match parse_address(word)? {
+        for address in self.bind.iter().flat_map(|addresses| addresses.split_ascii_whitespace()) {
+            match parse_address(address)? {
                 Some(address) => addresses.push(address),
-                // A dash before an address allows it to be missing.
+                // A dash before an address makes it optional.
                 None => continue,
             }
         }
@@ -222,21 +224,21 @@ impl Cli {
     }
 }
 
-/// An address of `bind`; `None` for one that may be missing and cannot be used here.
-fn parse_address(word: &str) -> Result<Option<IpAddr>, String> {
-    let optional = word.starts_with('-');
-    match word.trim_start_matches('-') {
+/// Parses an address of `bind`. Returns `None` for an optional address that cannot be used here.
+fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
+    let optional = text.starts_with('-');
+    match text.trim_start_matches('-') {
         "*" => Ok(Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED))),
         "localhost" => Ok(Some(IpAddr::V4(Ipv4Addr::LOCALHOST))),
         address => match address.parse() {
             Ok(IpAddr::V6(_)) if optional => Ok(None),
             Ok(address) => Ok(Some(address)),
-            Err(_) => Err(format!("'{word}' is not an address to bind to")),
+            Err(_) => Err(format!("'{text}' is not an address to bind to")),
         },
     }
 }
 
-/// Parts the arguments into those of [`Cli`] and lines of redis.conf.
+/// Splits the arguments into those of [`Cli`] and lines of redis.conf.
 fn split_args(args: impl IntoIterator<Item = String>) -> (Vec<String>, Vec<Directive>) {
     let mut own = Vec::new();
     let mut directives: Vec<Directive> = Vec::new();
@@ -263,12 +265,13 @@ fn split_args(args: impl IntoIterator<Item = String>) -> (Vec<String>, Vec<Direc
     (own, directives)
 }
 
+/// Returns whether an option is a line of redis.conf.
 fn is_directive(name: &str) -> bool {
     !OWN.contains(&name)
         && (name == "include" || name == "user" || Config::new(Version::V7_4).get(name).is_some())
 }
 
-/// A line of a configuration file.
+/// Applies a line of a configuration file.
 fn apply_line(cli: &mut Cli, config: &mut Config, line: &[u8]) -> Result<(), String> {
     let line = line.trim_ascii();
     if line.is_empty() || line.starts_with(b"#") {
@@ -281,7 +284,7 @@ fn apply_line(cli: &mut Cli, config: &mut Config, line: &[u8]) -> Result<(), Str
     apply(cli, config, &name, &values)
 }
 
-/// One line of redis.conf: what the arguments said before has the last word on what is in a file.
+/// Applies a line of redis.conf. Arguments of the process take precedence over the configuration file.
 fn apply(cli: &mut Cli, config: &mut Config, name: &str, values: &[String]) -> Result<(), String> {
     let text = values.join(" ");
     match name {

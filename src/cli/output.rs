@@ -1,12 +1,12 @@
 //! Standard output and standard error, whose reader may close the pipe early (`redlatch scripts list JAR | head -1`).
 //!
-//! What a closed pipe no longer takes is dropped: the command does the rest of its work, and its exit code says what came of
-//! it. The macros of this module hide those of the standard library, which panic then.
+//! Output to a closed pipe is discarded: the command completes its work, and its exit code tells the result. The macros of this
+//! module hide those of the standard library, which would panic.
 
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 
-/// A writer that takes everything once the reader of the inner writer is gone.
+/// A writer that discards output once the reader of the inner writer has closed the pipe.
 pub struct Lenient<W>(pub W);
 
 impl<W: Write> Write for Lenient<W> {
@@ -30,7 +30,7 @@ pub fn stdout() -> Lenient<io::StdoutLock<'static>> {
     Lenient(io::stdout().lock())
 }
 
-/// Prints to the standard output. Ends the process if the output cannot be written, a full disk for example.
+/// Prints to the standard output. Exits with code 2 if the output cannot be written, for example to a full disk.
 pub fn print(text: Arguments) {
     if let Err(error) = stdout().write_fmt(text) {
         to_stderr(format_args!("redlatch: cannot write to standard output: {error}\n"));
@@ -38,7 +38,7 @@ pub fn print(text: Arguments) {
     }
 }
 
-/// Prints to the standard error; nobody is left to hear of an error there.
+/// Prints to the standard error. Ignores errors, which could not be reported anywhere.
 pub fn to_stderr(text: Arguments) {
     let _ = io::stderr().lock().write_fmt(text);
 }

@@ -1,4 +1,4 @@
-//! `redlatch replay`: a trace once more.
+//! `redlatch replay`: replays a trace and compares the outputs.
 
 use std::process::ExitCode;
 
@@ -7,24 +7,26 @@ use clap::Parser;
 use redlatch_compare::against;
 use redlatch_lab::trace::{Replay, ReplayError};
 
-/// Runs a trace again and stops at the first difference.
+/// Replays a trace and reports where the outputs differ.
 ///
-/// In this process by default: every reply, message and state has to be the same. With --against the same requests go to a
-/// real server, one at a time, and its replies are compared.
+/// Replays in this process by default, compares every reply, message and state, and stops at the first difference.
+/// With --against, sends the requests to a real server, one at a time, and compares its replies.
 #[derive(Parser, Debug)]
 #[command(name = "redlatch replay", bin_name = "redlatch replay", max_term_width = 100)]
 #[command(after_help = "\
-The exit code is 0 without a difference, 1 with one, and 2 if the file is no trace or the server cannot be reached.")]
+The exit code is 0 without a difference, 1 with a difference, and 2 if the file is not a trace or the server cannot be \
+reached.")]
 struct Cli {
-    /// A file that `redlatch --trace` or SIM.TRACE wrote.
+    /// A trace, recorded with redlatch --trace or SIM.TRACE.
     #[arg(value_name = "FILE")]
     file: String,
 
-    /// A real server, which is flushed first; one that holds keys is refused.
+    /// A real server. Its databases are flushed; a server that holds keys is refused.
     #[arg(long, value_name = "HOST:PORT")]
     against: Option<String>,
 }
 
+/// Runs the subcommand with its arguments, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -42,7 +44,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
             Ok(report) => {
                 report.differences.iter().for_each(|difference| println!("{difference}\n"));
                 println!(
-                    "{} requests, {} replies that differ, {} not comparable",
+                    "{} requests, {} replies differ, {} not comparable",
                     report.requests,
                     report.differences.len(),
                     report.not_comparable
@@ -54,7 +56,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     }
     match Replay::run(&text) {
         Ok(report) => {
-            let end = if report.complete { "" } else { "; the trace was cut off before its end" };
+            let end = if report.complete { "" } else { "; the trace is incomplete" };
             println!(
                 "{} events, {} inputs, {} outputs, {} digests: no difference{end}",
                 report.events, report.inputs, report.outputs, report.digests

@@ -1,7 +1,7 @@
-//! `redlatch run`: a command and a server that live by one clock.
+//! `redlatch run`: runs a server and a command that share one clock.
 //!
-//! A JVM sleeps and computes deadlines by its own clock. libfaketime gives the command another one: as fast as the server's,
-//! or one that jumps when `SIM.CLOCK JUMP <ms> COMMAND` says so.
+//! A JVM sleeps and computes deadlines by its own clock. libfaketime replaces that clock: it runs as fast as the server's clock,
+//! or jumps when `SIM.CLOCK JUMP <ms> COMMAND` says so.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -14,20 +14,22 @@ use crate::net::Endpoint;
 use redlatch_core::world::ClockMode;
 
 const USAGE: &str = "\
-Runs a command (a test run, a JVM, Python) with a server, both by one clock.
+Runs a command (a test run, a JVM, Python) and a server that share one clock.
 
 Usage: redlatch run [--speed N] [--start-at UNIX_SECONDS] [SERVER OPTIONS] -- COMMAND [ARGUMENTS]
 
-      --speed N                  time goes N times as fast for both: with 10, a lease of 30 s ends after 3 s
-      --start-at UNIX_SECONDS    what both take for the present time at the beginning
-      SERVER OPTIONS             those of redlatch; --port takes a free port unless it is given
+      --speed N                  time runs N times as fast for both: with 10, a lease of 30 s ends
+                                 after 3 s [default: 1]
+      --start-at UNIX_SECONDS    the time at which both clocks start, in s [default: now]
+      SERVER OPTIONS             the options of redlatch; --port defaults to a free port
 
-The command finds the server in REDLATCH_PORT, and in REDLATCH_ADDRESS as redis://127.0.0.1:PORT. Without --speed,
-SIM.CLOCK JUMP <ms> COMMAND makes the command's clock jump. The exit code is the command's, or 2 if it cannot be run.
+The command's environment has the server's port in REDLATCH_PORT, and redis://127.0.0.1:PORT in
+REDLATCH_ADDRESS. Without --speed, SIM.CLOCK JUMP <ms> COMMAND makes the command's clock jump. The
+exit code is the command's, or 2 if the command cannot run.
 
 This needs libfaketime (Debian and Ubuntu: apt-get install faketime).";
 
-/// What is between `run` and `--`, and behind.
+/// The arguments of the subcommand: those before `--`, and the command after it.
 struct Arguments {
     speed: f64,
     start_at_s: Option<i64>,
@@ -35,6 +37,7 @@ struct Arguments {
     command: Vec<String>,
 }
 
+/// Runs the subcommand with its arguments, its name first.
 pub fn main(args: Vec<String>) -> ExitCode {
     if args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--help" || arg == "-h") {
         println!("{USAGE}");
@@ -82,13 +85,13 @@ impl Arguments {
                     break;
                 }
                 "--speed" => {
-                    let speed = args.next().and_then(|word| word.parse::<f64>().ok());
+                    let speed = args.next().and_then(|arg| arg.parse::<f64>().ok());
                     parsed.speed = speed
                         .filter(|speed| speed.is_finite() && *speed > 0.0)
                         .ok_or("--speed takes a positive number")?;
                 }
                 "--start-at" => {
-                    let seconds = args.next().and_then(|word| word.parse().ok());
+                    let seconds = args.next().and_then(|arg| arg.parse().ok());
                     parsed.start_at_s = Some(seconds.ok_or("--start-at takes a Unix time in seconds")?);
                 }
                 _ => {
@@ -98,7 +101,7 @@ impl Arguments {
             }
         }
         if parsed.command.is_empty() {
-            return Err("there is no command; it comes after --".to_owned());
+            return Err("the command after -- is missing".to_owned());
         }
         if !names_port {
             parsed.server.extend(["--port".to_owned(), "0".to_owned()]);
@@ -107,7 +110,7 @@ impl Arguments {
     }
 }
 
-/// The preloadable library for programs with threads.
+/// Finds libfaketime's preloadable library for programs with threads.
 fn find_library() -> Option<PathBuf> {
     const NAME: &str = "faketime/libfaketimeMT.so.1";
     let roots = ["/usr/lib", "/usr/lib64", "/usr/local/lib"].map(Path::new);
@@ -122,7 +125,7 @@ pub struct Faked {
     speed: f64,
     start_at_s: Option<i64>,
     command: Vec<String>,
-    /// From here the command's clock is read, again and again.
+    /// The file from which libfaketime reads the offset of the command's clock.
     offset_file: PathBuf,
     jumped_ms: i64,
 }
@@ -134,12 +137,12 @@ impl Faked {
         Faked { library, speed, start_at_s, command, offset_file, jumped_ms: 0 }
     }
 
-    /// How far the command's clock is from the real one, in ms.
+    /// Returns the offset of the command's clock from the real clock at the start, in ms.
     fn offset_ms(&self, now_ms: i64) -> i64 {
         self.start_at_s.map_or(0, |seconds| seconds.saturating_mul(1000) - now_ms)
     }
 
-    /// Starts the command. `now_ms`: real Unix time at which the server's clock began.
+    /// Starts the command. `now_ms`: the real Unix time at which the server's clock started, in ms.
     pub fn start(&self, endpoints: &[Endpoint], now_ms: i64) -> Result<Child, String> {
         let port = endpoints.iter().find_map(|endpoint| match endpoint {
             Endpoint::Tcp(addr) => Some(addr.port()),
@@ -152,11 +155,11 @@ impl Faked {
                 .args(&self.command[1..])
                 .env("LD_PRELOAD", &self.library)
                 .env("FAKETIME_TIMESTAMP_FILE", &self.offset_file)
-                // Without a cache every look at the clock would read the file, and a JVM looks often.
+                // Without a cache, every reading of the clock would read the file, and a JVM reads the clock often.
                 .env("FAKETIME_CACHE_DURATION", "1");
             command
         } else {
-            // The wrapper has all processes of the command count from one beginning.
+            // The `faketime` program makes all processes of the command count from one start time.
             let mut command = Command::new("faketime");
             let offset_s = self.offset_ms(now_ms) / 1000;
             command.args(["-m", "-f", &format!("{offset_s:+} x{}", self.speed)]).args(&self.command);
@@ -170,7 +173,7 @@ impl Faked {
         command.spawn().map_err(|error| format!("cannot run {}: {error}", self.command[0]))
     }
 
-    /// The command's clock jumps.
+    /// Makes the command's clock jump by `ms`.
     pub fn jump(&mut self, ms: i64, now_ms: i64) {
         self.jumped_ms = self.jumped_ms.saturating_add(ms);
         if let Err(why) = self.write_offset(now_ms) {

@@ -1,4 +1,4 @@
-//! `redlatch scripts`: the Lua scripts in a jar.
+//! `redlatch scripts`: shows the Lua scripts in a jar.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use redlatch_locks::role::{Role, role};
 
 /// Shows the Lua scripts in a Redisson jar and which of them are lock scripts.
 #[derive(Parser, Debug)]
-#[command(name = "redlatch scripts", max_term_width = 100)]
+#[command(name = "redlatch scripts", bin_name = "redlatch scripts", max_term_width = 100)]
 #[command(after_help = "\
 Examples:
   redlatch scripts list redisson-4.7.0.jar
@@ -24,26 +24,26 @@ struct Cli {
 
 #[derive(Subcommand, Debug)]
 enum Command {
-    /// Every script with its place in the jar, and its role if it is a lock script.
+    /// Lists every script: its role if it is a lock script, its class and method.
     List {
         jar: PathBuf,
-        /// Lock scripts only.
+        /// List lock scripts only.
         #[arg(long)]
         locks: bool,
     },
-    /// The text of scripts, by role, class or Class.method.
+    /// Prints the text of scripts, selected by role, class or Class.method.
     Show { jar: PathBuf, name: String },
-    /// What changed between two releases: exit code 1 if anything did.
+    /// Shows the differences between two releases. The exit code is 1 if they differ.
     Diff {
         old: PathBuf,
         new: PathBuf,
-        /// Lock scripts only.
+        /// List lock scripts only.
         #[arg(long)]
         locks: bool,
     },
 }
 
-/// Runs the subcommand.
+/// Runs the subcommand with its arguments, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
@@ -128,7 +128,7 @@ fn diff(old: &Path, new: &Path, locks: bool) -> Result<u8, String> {
     Ok((changes > 0) as u8)
 }
 
-/// The part of a script that changed, with a little of what stands around it.
+/// Shows the part of a script that changed, with some of the text around it.
 fn changed(before: &str, after: &str) -> String {
     const AROUND: usize = 40;
     let (old, new): (Vec<char>, Vec<char>) = (before.chars().collect(), after.chars().collect());

@@ -1,4 +1,4 @@
-//! `redlatch`: the server.
+//! `redlatch`: runs the server.
 
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
@@ -15,7 +15,7 @@ use redlatch_core::node::Config;
 use redlatch_core::world::WorldOptions;
 use redlatch_lab::control::Lab;
 
-/// Serves until a signal or a client ends it.
+/// Serves until a signal or a SHUTDOWN stops the server.
 pub fn serve(options: Options) -> ExitCode {
     match in_runtime(options, async |options| run(options).await) {
         Ok(()) => ExitCode::SUCCESS,
@@ -26,7 +26,7 @@ pub fn serve(options: Options) -> ExitCode {
     }
 }
 
-/// Serves a command until it ends, and gives its exit code.
+/// Serves until a command ends, and returns the command's exit code.
 pub fn serve_until(options: Options, command: Faked) -> Result<u8, String> {
     in_runtime(options, async |options| run_command(options, command).await)
 }
@@ -38,7 +38,7 @@ fn in_runtime<T>(options: Options, act: impl AsyncFnOnce(Options) -> Result<T, S
         .with_env_filter(filter)
         .with_ansi(io::stderr().is_terminal())
         .with_writer(io::stderr)
-        // It would tell of a closed standard error there, and panic.
+        // Internal errors would be printed to a closed standard error, which panics.
         .log_internal_errors(false)
         .init();
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -50,7 +50,7 @@ fn in_runtime<T>(options: Options, act: impl AsyncFnOnce(Options) -> Result<T, S
 
 async fn run(options: Options) -> Result<(), String> {
     let (configs, listeners) = listen(&options)?;
-    // Before anybody is told that it runs, it has to be ready to end.
+    // The signal handlers come first: whoever reads the ready line may send a signal at once.
     let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
     greet(&configs[0], &listeners);
     let server = start(&options, configs)?;
@@ -84,7 +84,7 @@ async fn run_command(options: Options, mut command: Faked) -> Result<u8, String>
     Ok(code)
 }
 
-/// Opens all endpoints; the settings then know their ports.
+/// Opens all endpoints, and puts the actual ports into the settings.
 fn listen(options: &Options) -> Result<(Vec<Config>, Vec<Listener>), String> {
     let clients: usize = options.nodes.iter().map(|node| node.config.maxclients).sum();
     raise_file_limit(clients);
@@ -112,7 +112,7 @@ fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// A server whose clock begins now.
+/// Creates the server. Its clock starts now.
 fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
     let now = since_epoch();
     let mut lab = Lab::new(WorldOptions {
@@ -131,29 +131,29 @@ fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
     Ok(server)
 }
 
-/// Every client takes a file descriptor, and shells allow few: redis-server raises the limit for itself too.
+/// Raises the limit of open files to one for each client, as redis-server does.
 pub(super) fn raise_file_limit(clients: usize) {
     const OTHERS: u64 = 64;
     let wanted = clients as u64 + OTHERS;
     match rlimit::increase_nofile_limit(wanted) {
         Ok(limit) if limit < wanted => {
-            tracing::info!(limit, wanted, "fewer file descriptors than maxclients asks for")
+            tracing::info!(limit, wanted, "the limit of file descriptors is lower than maxclients needs")
         }
         Ok(_) => {}
-        Err(error) => tracing::warn!(%error, "cannot raise the number of file descriptors"),
+        Err(error) => tracing::warn!(%error, "cannot raise the limit of file descriptors"),
     }
 }
 
 fn cannot_listen(endpoint: &Endpoint, error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::AddrInUse => {
-            format!("cannot listen on {endpoint}: it is in use; --port takes another")
+            format!("cannot listen on {endpoint}: the address is in use; use --port to choose another port")
         }
         _ => format!("cannot listen on {endpoint}: {error}"),
     }
 }
 
-/// A person is told what this is; a program waits for the line that redis-server prints.
+/// Prints a greeting to a terminal, and to a program the ready line that redis-server prints too.
 fn greet(config: &Config, listeners: &[Listener]) {
     let endpoints: Vec<String> = listeners
         .iter()
@@ -165,9 +165,9 @@ fn greet(config: &Config, listeners: &[Listener]) {
             "Redlatch {}: a Redis-protocol server in memory, to test distributed locks.",
             env!("CARGO_PKG_VERSION")
         );
-        println!("Stands for Redis {} and listens on {}.", config.version.full(), endpoints.join(", "));
+        println!("Emulates Redis {}, listens on {}.", config.version.full(), endpoints.join(", "));
         println!("Redisson: config.useSingleServer().setAddress(\"redis://{}\");", endpoints[0]);
-        println!("Ctrl-C ends it. --help tells more.");
+        println!("Ctrl-C stops the server; redlatch --help shows the options.");
     } else {
         for endpoint in endpoints {
             println!("Redlatch listens on {endpoint}");
@@ -176,7 +176,7 @@ fn greet(config: &Config, listeners: &[Listener]) {
     }
 }
 
-/// Ctrl-C or SIGTERM.
+/// Waits for Ctrl-C or SIGTERM.
 struct StopSignal {
     interrupt: Signal,
     terminate: Signal,

@@ -1,4 +1,4 @@
-//! SIM.CHECK: promises of locks, checked on what plain clients do with the scripts of released jars.
+//! SIM.CHECK: invariants of locks, checked while plain clients run the scripts of released jars.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -15,14 +15,14 @@ use redlatch_locks::rlock::names::TOKEN;
 use redlatch_locks::role::role;
 use redlatch_locks::rw::names as rw;
 
-/// Clients that lock as Redisson does, with the scripts of one release.
+/// Clients that run the lock scripts of one Redisson release.
 struct App {
     sim: Sim,
     scripts: Vec<JarScript>,
     requests: u64,
 }
 
-/// What a call is for.
+/// The lock, the owner and other arguments of a call.
 #[derive(Clone, Copy)]
 struct Ask<'a> {
     lock: &'a str,
@@ -47,7 +47,7 @@ impl App {
         App { sim, scripts: jars::scripts(release), requests: 0 }
     }
 
-    /// Runs the script with a role, in the way that its text asks for.
+    /// Runs the script with this role, with the arguments that its text expects.
     fn call(&mut self, client: Client, name: &str, ask: Ask) -> String {
         let is_it = |script: &&JarScript| {
             role(script.text.as_bytes()).is_some_and(|role| role.of_class(&script.class).name() == name)
@@ -147,9 +147,9 @@ fn the_same_schedule_on_the_fixed_release_breaks_nothing() {
     assert_eq!((app.found(), app.unjudged()), (vec![], vec![]));
 }
 
-/// What clients do that locks allow, with several locks and owners, by all objects of the current release.
+/// Correct use of several locks by several owners, for all objects of the current release.
 #[test]
-fn what_is_right_is_not_reported() {
+fn correct_use_is_not_reported() {
     let mut app = App::new("4.7.0", "");
     let (one, two) = (app.sim.connect(0), app.sim.connect(0));
     app.sim.call(two, &["HELLO", "3"]);
@@ -211,7 +211,7 @@ fn what_is_right_is_not_reported() {
 }
 
 #[test]
-fn what_happens_beside_scripts_is_taken_as_it_is() {
+fn changes_outside_scripts_are_accepted() {
     let mut app = App::new("4.7.0", "");
     let client = app.sim.connect(0);
     let (a, b) = (Ask::of("orders", A), Ask::of("orders", B));
@@ -240,7 +240,7 @@ fn what_happens_beside_scripts_is_taken_as_it_is() {
         app.send(client, &["FLUSHALL"]);
     }
     assert_eq!((app.found(), app.unjudged()), (vec![], vec![]));
-    // A lock from before anybody looked.
+    // A lock that exists before the checks begin.
     app.sim("SIM.CHECK OFF");
     app.call(client, "rlock.acquire", a);
     app.sim("SIM.CHECK ON rlock");
@@ -250,7 +250,7 @@ fn what_happens_beside_scripts_is_taken_as_it_is() {
 }
 
 #[test]
-fn what_cannot_be_judged_is_counted_and_not_reported() {
+fn runs_that_cannot_be_checked_are_counted_and_not_reported() {
     let mut app = App::new("4.7.0", "");
     let client = app.sim.connect(0);
     // Two kinds of lock with one name.
@@ -259,13 +259,13 @@ fn what_cannot_be_judged_is_counted_and_not_reported() {
     // A key of another type.
     app.send(client, &["SET", "text", "x"]);
     app.call(client, "rlock.acquire", Ask::of("text", A));
-    // Scripts that a rule lets fail.
+    // Scripts that a fault rule makes fail.
     app.sim("SIM.FAULT ADD SCRIPT rlock.acquire KEY rule DO FAIL SUBCALL 1");
     app.call(client, "rlock.acquire", Ask::of("rule", A));
     app.sim("SIM.NODE STATE 0 OOM ON");
     app.call(client, "rlock.acquire", Ask::of("full", A));
     app.sim("SIM.NODE STATE 0 OOM OFF");
-    // More readers than a model knows.
+    // More readers than a model tracks.
     for reader in ["r:1", "r:2", "r:3", "r:4"] {
         app.call(client, "rw.read.acquire", Ask::of("many", reader));
     }
@@ -276,12 +276,12 @@ fn what_cannot_be_judged_is_counted_and_not_reported() {
     }
 }
 
-/// The lease is what the client was told, not what the server stores.
+/// The lease is the one that the client knows, not the one that the server stores.
 #[test]
 fn a_lease_that_a_script_cuts_short_is_noticed_when_the_lock_is_granted_again() {
     let mut app = App::new("4.7.0", "M1");
     let client = app.sim.connect(0);
-    // Which keys holds have shows when the first reader comes.
+    // The keys of the holds are known from the first reader on.
     app.call(client, "rw.read.acquire", Ask::of("other", A));
     let a = Ask::of("orders", A);
     app.call(client, "rw.write.acquire", a);
@@ -306,7 +306,7 @@ fn a_request_that_is_sent_again_has_to_be_answered_alike() {
 }
 
 #[test]
-fn a_lock_of_ones_own_is_checked_too() {
+fn a_custom_lock_is_checked() {
     let mut app = App::new("4.7.0", "");
     let broken = std::fs::read_to_string("docs/locks/broken.toml").unwrap();
     let (one, two) = (app.sim.connect(0), app.sim.connect(0));
@@ -323,7 +323,7 @@ fn a_lock_of_ones_own_is_checked_too() {
     assert_eq!(app.sim.findings()[0].owner, b"me");
 }
 
-/// Who released is known from what the connection said before, for as long as that is remembered.
+/// The owner of a release without an owner argument is known from earlier requests of the connection, as long as they are remembered.
 #[test]
 fn who_released_is_remembered_of_so_many_connections() {
     for (others, found, unjudged) in [(100, vec!["U1@release"], 0), (300, vec![], 1)] {
@@ -370,7 +370,7 @@ fn only_what_is_asked_for_is_reported() {
 }
 
 #[test]
-fn findings_stand_in_the_trace_and_come_again_in_its_replay() {
+fn violations_are_in_the_trace_and_recur_in_its_replay() {
     let mut app = App::new("3.4.2", "");
     app.sim.check(Checks::default());
     app.sim.start_trace();

@@ -1,4 +1,4 @@
-//! Known bugs of Redisson's scripts are found in the last release that has them, and not in the first that does not.
+//! The fuzzer finds each known bug of Redisson's scripts in the last release with the bug, and not in the first without it.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -17,17 +17,17 @@ use redlatch_locks::multi::model::MultiLock;
 use redlatch_locks::rlock;
 use redlatch_locks::script_set::ScriptSet;
 
-/// What is known of a bug.
+/// A known bug.
 struct Bug {
     /// Redisson's issue or commit.
     name: &'static str,
     object: &'static str,
-    /// The promise, and the operation that breaks it.
-    promise: &'static str,
+    /// The invariant, and the operation that violates it.
+    invariant: &'static str,
     /// The last release with the bug, and the first without.
     broken: &'static str,
     fixed: Option<&'static str>,
-    /// A person showed it with so many steps.
+    /// The number of steps of a schedule found by hand.
     steps: usize,
     rules: Rules,
 }
@@ -35,22 +35,22 @@ struct Bug {
 const fn fixed(
     name: &'static str,
     object: &'static str,
-    promise: &'static str,
+    invariant: &'static str,
     releases: [&'static str; 2],
     steps: usize,
 ) -> Bug {
     let [broken, fixed] = releases;
-    Bug { name, object, promise, broken, fixed: Some(fixed), steps, rules: Rules::AsDocumented }
+    Bug { name, object, invariant, broken, fixed: Some(fixed), steps, rules: Rules::AsDocumented }
 }
 
 const fn open(
     name: &'static str,
     object: &'static str,
-    promise: &'static str,
+    invariant: &'static str,
     steps: usize,
     rules: Rules,
 ) -> Bug {
-    Bug { name, object, promise, broken: "4.7.0", fixed: None, steps, rules }
+    Bug { name, object, invariant, broken: "4.7.0", fixed: None, steps, rules }
 }
 
 const BUGS: &[Bug] = &[
@@ -120,14 +120,14 @@ const BUGS: &[Bug] = &[
     open("waiters are told a negative number", "semaphore", "Q3@add", 1, Rules::AsDocumented),
 ];
 
-fn kit(release: &str) -> ScriptSet {
+fn script_set(release: &str) -> ScriptSet {
     ScriptSet::new(&jars::scripts(release))
 }
 
-fn options(object: &str, promise: &str, rules: Rules) -> Options {
+fn options(object: &str, invariant: &str, rules: Rules) -> Options {
     Options {
         objects: vec![object.to_owned()],
-        wanted: Wanted::these(vec![Wanted::parse(promise).expect(promise)]),
+        wanted: Wanted::these(vec![Wanted::parse(invariant).expect(invariant)]),
         rules,
         stop_at_first: true,
         ..Options::default()
@@ -135,7 +135,7 @@ fn options(object: &str, promise: &str, rules: Rules) -> Options {
 }
 
 fn search(release: &str, options: &Options) -> (Option<Finding>, u64) {
-    let mut reports = fuzz::run(&kit(release), options).expect(release);
+    let mut reports = fuzz::run(&script_set(release), options).expect(release);
     let report = reports.remove(0);
     (report.findings.into_iter().next(), report.schedules)
 }
@@ -144,7 +144,7 @@ fn search(release: &str, options: &Options) -> (Option<Finding>, u64) {
 fn known_bugs_are_found_where_they_are() {
     let mut failures = Vec::new();
     for bug in BUGS {
-        let mut options = options(bug.object, bug.promise, bug.rules);
+        let mut options = options(bug.object, bug.invariant, bug.rules);
         options.time = Duration::from_secs(10);
         match search(bug.broken, &options).0 {
             None => failures.push(format!("{}: not found in {}", bug.name, bug.broken)),
@@ -153,7 +153,7 @@ fn known_bugs_are_found_where_they_are() {
                     "| {} | {} | {} | {} | {} | {} | {} | `{}` |",
                     bug.name,
                     bug.object,
-                    bug.promise,
+                    bug.invariant,
                     bug.broken,
                     bug.fixed.unwrap_or("–"),
                     finding.schedules,
@@ -174,9 +174,9 @@ fn known_bugs_are_found_where_they_are() {
     assert!(failures.is_empty(), "{}", failures.join("\n"));
 }
 
-/// The schedule that needs most steps to show two owners of a read/write lock.
+/// A long schedule: it needs the most steps to show two owners of a read/write lock.
 #[test]
-fn long_schedules_are_reduced_at_once() {
+fn long_schedules_are_shrunk_quickly() {
     let mut options = options("rw", "M1@write.acquire", Rules::AsDocumented);
     (options.runs, options.seed) = (Some(200_000), 1);
     let finding = search("4.7.0", &options).0.expect("two owners");
@@ -186,17 +186,17 @@ fn long_schedules_are_reduced_at_once() {
     assert!(finding.reduction < Duration::from_secs(2), "{:?}", finding.reduction);
 }
 
-/// What looks like a bug and is none must not be reported.
+/// Scripts that only look wrong are not reported.
 #[test]
-fn sound_scripts_are_left_alone() {
+fn correct_scripts_are_not_reported() {
     let mut options = Options { runs: Some(5_000), ..Options::default() };
     options.objects =
         ["rlock", "spin", "fenced", "nonreentrant", "multi", "redlock"].map(str::to_owned).to_vec();
-    for report in fuzz::run(&kit("4.7.0"), &options).unwrap() {
+    for report in fuzz::run(&script_set("4.7.0"), &options).unwrap() {
         let found = report.findings.iter().map(|finding| fuzz::report::text(finding, "4.7.0"));
         assert!(report.findings.is_empty(), "{}", found.collect::<String>());
     }
-    // "0" == 0 is false in Lua: what was changed here never did anything.
+    // "0" == 0 is false in Lua: the code that this release changed never had an effect.
     for release in ["3.18.0", "3.18.1"] {
         for object in ["semaphore", "permit"] {
             let mut options = self::options(object, "A2@try_set", Rules::Strict);
@@ -206,10 +206,10 @@ fn sound_scripts_are_left_alone() {
     }
 }
 
-/// The model of several nodes is able to fail: one node of three is no majority.
+/// The model of several nodes can fail: one node of three is not a majority.
 #[test]
 fn too_few_nodes_are_no_lock() {
-    let mut runner = Runner::new(&kit("4.7.0"), Box::new(MultiLock::of(1)), Version::V7_4);
+    let mut runner = Runner::new(&script_set("4.7.0"), Box::new(MultiLock::of(1)), Version::V7_4);
     let wanted = Wanted::one(Invariant::M1, "extend");
     let mut steps = Vec::new();
     let found = (0..2_000).any(|seed| {
@@ -219,7 +219,7 @@ fn too_few_nodes_are_no_lock() {
     assert!(found);
 }
 
-/// An unlock that says that it has let go and has not leaves holds behind when an attempt fails.
+/// An unlock that reports success and keeps the hold leaves nodes locked when an attempt fails.
 #[test]
 fn an_unlock_that_keeps_the_hold_leaves_nodes_held() {
     let mut scripts = jars::scripts("4.7.0");
@@ -245,18 +245,18 @@ fn an_unlock_that_keeps_the_hold_leaves_nodes_held() {
 #[test]
 fn every_script_of_these_releases_is_run() {
     for release in ["4.7.0", "3.11.6", "3.4.3", "2.3.0"] {
-        let kit = kit(release);
-        assert!(kit.left_out().is_empty(), "{release}: {}", kit.left_out().join("\n"));
+        let script_set = script_set(release);
+        assert!(script_set.left_out().is_empty(), "{release}: {}", script_set.left_out().join("\n"));
     }
 }
 
-/// Releases that could set and reduce the permits of a semaphore did it right.
+/// Releases that can set and reduce the permits of a semaphore do so correctly.
 #[test]
 fn permits_are_set_and_reduced() {
     for (release, operation) in [("3.4.3", "set"), ("3.4.3", "reduce"), ("3.11.6", "reduce")] {
         let mut options = options("semaphore", &format!("Q1@{operation}"), Rules::AsDocumented);
         options.runs = Some(2_000);
-        let report = fuzz::run(&kit(release), &options).unwrap().remove(0);
+        let report = fuzz::run(&script_set(release), &options).unwrap().remove(0);
         let at = report.operations.iter().position(|of| of.name == operation).unwrap();
         assert!(report.operations[at].is_present, "{release}");
         assert!(report.coverage.replies[at].iter().sum::<u64>() > 100, "{release}");
@@ -268,7 +268,7 @@ fn permits_are_set_and_reduced() {
 fn the_same_seed_finds_the_same() {
     let options = Options { runs: Some(300), objects: vec!["rw".to_owned()], seed: 7, ..Options::default() };
     let found = || {
-        let report = fuzz::run(&kit("3.4.2"), &options).unwrap().remove(0);
+        let report = fuzz::run(&script_set("3.4.2"), &options).unwrap().remove(0);
         let words = report.findings.iter().map(|finding| schedule::encode(&finding.steps));
         (words.collect::<Vec<_>>(), report.coverage)
     };
@@ -290,11 +290,11 @@ fn small_schedules_are_tried_without_exception() {
 }
 
 #[test]
-fn locks_of_ones_own_are_tried_too() {
+fn custom_locks_are_searched() {
     let search = |description: &str, runs: u64| {
-        let kit = ScriptSet::of_own(description).unwrap();
+        let script_set = ScriptSet::of_own(description).unwrap();
         let options = Options { runs: Some(runs), ..Options::default() };
-        fuzz::run(&kit, &options).unwrap().remove(0).findings
+        fuzz::run(&script_set, &options).unwrap().remove(0).findings
     };
     let sound = search(include_str!("../../docs/locks/set-nx.toml"), 5_000);
     assert!(sound.is_empty(), "{}", fuzz::report::text(&sound[0], ""));
@@ -309,7 +309,7 @@ fn locks_of_ones_own_are_tried_too() {
     assert_eq!(found, ["G1", "G1"]);
 }
 
-/// A lock with a branch that nothing reaches.
+/// A lock with a branch that no schedule reaches.
 const WITH_A_DEAD_BRANCH: &str = r#"
 [acquire]
 script = """
@@ -331,9 +331,9 @@ args = ["owner"]
 
 #[test]
 fn branches_that_nothing_reaches_are_named() {
-    let kit = ScriptSet::of_own(WITH_A_DEAD_BRANCH).unwrap();
+    let script_set = ScriptSet::of_own(WITH_A_DEAD_BRANCH).unwrap();
     let options = Options { runs: Some(500), ..Options::default() };
-    let reports = fuzz::run(&kit, &options).unwrap();
+    let reports = fuzz::run(&script_set, &options).unwrap();
     let never = [
         "branch never reached: acquire: if redis.call('exists', KEYS[1]) == 0 then",
         "branch never reached: acquire: for i = 1, 2 do",
@@ -363,7 +363,7 @@ fn branches_that_nothing_reaches_are_named() {
 fn branches_of_a_release_are_counted() {
     let mut options = options("rlock", "M3@force_unlock", Rules::AsDocumented);
     options.runs = Some(2_000);
-    let report = fuzz::run(&kit("4.7.0"), &options).unwrap().remove(0);
+    let report = fuzz::run(&script_set("4.7.0"), &options).unwrap().remove(0);
     let acquire = &report.operations[0];
     assert_eq!(acquire.script, "RedissonLock.tryLockInnerAsync");
     assert_eq!(acquire.branches.len(), 2, "{:?}", acquire.branches);
@@ -371,7 +371,7 @@ fn branches_of_a_release_are_counted() {
     assert!(acquire.branches[1].starts_with("past if"));
     let taken = &report.coverage.branches[0];
     assert!(taken.iter().all(|taken| *taken > 0), "{taken:?}");
-    // Granted or refused, in the schedules that are watched: not in all of them.
+    // Counts come only from the schedules whose branches are traced, not from all.
     let replies: u64 = report.coverage.replies[0].iter().sum();
     assert!(taken.iter().sum::<u64>() < replies / 4, "{taken:?} of {replies}");
 }

@@ -1,4 +1,4 @@
-//! Released jars of Redisson, for the tests that read their scripts. `tests/jars/fetch` gets what is missing.
+//! Redisson's released jars, for the tests that read their scripts. `tests/jars/fetch` fetches missing ones.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -14,7 +14,7 @@ fn folder(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
-/// Where the jars are, unless one is missing and cannot be fetched.
+/// Returns the folder of the jars; `None` if one is missing and cannot be fetched.
 fn fetched() -> Option<PathBuf> {
     static FETCHED: OnceLock<bool> = OnceLock::new();
     let fetched = *FETCHED.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Scripts out of released jars, and what they are recognised as.
+//! The roles of the scripts in released jars are recognised.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -11,12 +11,12 @@ use redlatch_locks::binding::Binding;
 use redlatch_locks::role::{Recognised, Role, recognise, role};
 use redlatch_locks::{fair, faster, latch, permit, rate, rlock, rw, semaphore};
 
-/// Every release that the tests know.
+/// Returns all releases that the tests use.
 fn releases() -> impl Iterator<Item = &'static str> {
     include_str!("releases").split_whitespace()
 }
 
-/// The classes whose scripts are lock scripts.
+/// Returns whether the scripts of a class are lock scripts.
 fn is_lock_class(class: &str) -> bool {
     let name = class.split('$').next().unwrap_or(class);
     name.starts_with("renewal.")
@@ -24,7 +24,7 @@ fn is_lock_class(class: &str) -> bool {
             && ["Lock", "Semaphore", "Latch", "RateLimiter"].iter().any(|end| name.ends_with(end))
 }
 
-/// Scripts of those classes that are no operation of a lock.
+/// Scripts of those classes that are not operations of a lock.
 const OTHER: &[&str] = &["clearExpireAsync", "expireAsync", "expireAtAsync"];
 
 #[test]
@@ -60,8 +60,8 @@ fn every_lock_script_of_every_release_is_recognised() {
     }
 }
 
-/// Every text of a lock script in these releases, by its SHA-1: its role, and the indexes of owner, clock and lock; 0: it takes none.
-/// A change of this list has to be meant.
+/// Every text of a lock script in these releases, by SHA-1: its role, and the indexes of owner, clock and lock; 0: it has no such
+/// argument. The list only changes on purpose.
 #[test]
 fn every_text_keeps_its_role() {
     let mut lines = BTreeSet::new();
@@ -78,7 +78,7 @@ fn every_text_keeps_its_role() {
     assert!(differs.is_empty(), "{differs:#?}");
 }
 
-/// Class and method, role, owner, time, lock: what is where in the arguments.
+/// Class and method, role, and the indexes of owner, time and lock among the arguments.
 type Row = (&'static str, Role, usize, usize, usize);
 
 const OLDEST: &[Row] = &[
@@ -170,7 +170,7 @@ const BOUND: &[&str] = &[
 #[test]
 fn the_arguments_of_modelled_objects_are_understood() {
     let mut unknown = BTreeSet::new();
-    // 2.2 kept locks as JSON, and fair locks knew their waiters by a key each until 2.6.
+    // 2.2 stores locks as JSON, and until 2.6 fair locks have a key per waiter.
     for release in releases().filter(|release| *release != "2.2.3") {
         for script in jars::scripts(release) {
             let Some(role) = role(script.text.as_bytes()) else { continue };

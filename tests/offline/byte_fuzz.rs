@@ -1,4 +1,4 @@
-//! Runs each fuzz target on its corpus, and on inputs that grow out of it: the same ones each time.
+//! Runs each fuzz target on its corpus and on mutations of it, which are the same in each run.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use redlatch_core::rng::Rng;
 use redlatch_fuzz_targets::{TARGETS, run};
 
-/// Inputs for each target.
+/// The number of inputs for each target.
 const INPUTS: usize = 2_000;
 
 const MAX_LEN: usize = 512;
@@ -21,7 +21,7 @@ fn corpus(name: &str) -> Vec<Vec<u8>> {
     files.iter().map(|file| std::fs::read(file).unwrap()).collect()
 }
 
-/// Changes an input a little: bytes are changed, taken away, doubled, or come from another.
+/// Mutates an input: changes, removes or doubles bytes, or takes some from another input.
 fn mutate(rng: &mut Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = corpus[rng.below(corpus.len())].clone();
     for _ in 0..1 + rng.below(6) {
@@ -66,7 +66,7 @@ fn fuzz(name: &str) {
             eprintln!("{name}, input {index}: {}", input.escape_ascii());
             std::panic::resume_unwind(panic);
         }
-        // What comes later grows out of some of what went well.
+        // Keeps some of the inputs that passed, to be mutated further.
         if index % 16 == 0 && inputs.len() < 64 && index >= inputs.len() {
             inputs.push(input);
         }

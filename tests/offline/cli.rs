@@ -1,4 +1,4 @@
-//! The program itself: how it starts, what it says, how it ends.
+//! The program: how it starts, what it prints, how it exits.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -30,6 +30,18 @@ fn help_and_version_are_worth_reading() {
 }
 
 #[test]
+fn help_names_the_whole_command_and_fits_100_columns() {
+    for name in ["", "bench", "demo", "diff", "fuzz", "replay", "run", "scripts", "trace"] {
+        let help = redlatch(&[name, "--help"][name.is_empty() as usize..]);
+        let text = String::from_utf8_lossy(&help.stdout);
+        let usage = format!("Usage: redlatch {name}");
+        assert!(text.contains(usage.trim_end()), "no '{usage}' in:\n{text}");
+        let too_long = text.lines().find(|line| line.chars().count() > 100);
+        assert_eq!(too_long, None, "redlatch {name} --help");
+    }
+}
+
+#[test]
 fn a_port_in_use_is_one_clear_line() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
@@ -37,7 +49,9 @@ fn a_port_in_use_is_one_clear_line() {
     assert_eq!(output.status.code(), Some(1));
     assert_eq!(
         stderr(&output),
-        format!("redlatch: cannot listen on 127.0.0.1:{port}: it is in use; --port takes another\n")
+        format!(
+            "redlatch: cannot listen on 127.0.0.1:{port}: the address is in use; use --port to choose another port\n"
+        )
     );
 }
 

@@ -1,4 +1,4 @@
-//! A reader may close the pipe at any time: no panic, no backtrace, and the exit code of the work.
+//! A reader may close the pipe at any time: the program does not panic, and its exit code tells the result.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -9,7 +9,7 @@ use crate::support::server::Server;
 
 const TRACE: &str = "tests/traces/two-nodes.jsonl";
 
-/// Runs a subcommand whose output nobody reads. Returns its exit code and what it says on the standard error.
+/// Runs a subcommand whose standard output is closed. Returns its exit code and its standard error.
 fn unread(args: &[&str]) -> (Option<i32>, String) {
     let mut child = Command::new(env!("CARGO_BIN_EXE_redlatch"))
         .args(args)
@@ -45,7 +45,7 @@ fn subcommands_end_quietly_with_the_code_of_their_work() {
 
 #[test]
 fn scripts_are_listed_for_a_reader_that_has_gone() {
-    // A jar with one class file is enough for the subcommands that print as they go.
+    // An empty jar is enough: the subcommands print a summary for it.
     let jar = std::env::temp_dir().join(format!("redlatch-{}.jar", std::process::id()));
     std::fs::write(&jar, EMPTY_JAR).expect("a file");
     let path = jar.to_str().expect("a path of plain characters");

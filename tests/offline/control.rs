@@ -1,4 +1,4 @@
-//! The control plane: what Redis leaves to luck, staged by SIM.* commands.
+//! The control plane: SIM.* commands inject faults, hold requests, and control time and nodes.
 
 use redlatch::{Client, Sim, SimOptions};
 
@@ -29,7 +29,7 @@ impl World {
         String::from_utf8(self.sim.call(client, &words)).unwrap()
     }
 
-    /// A SIM command that is answered at once.
+    /// Sends a SIM command that has a reply at once.
     fn sim(&mut self, line: &str) -> String {
         self.call(self.control, &format!("SIM.{line}"))
     }
@@ -113,7 +113,7 @@ fn connections_close_before_after_and_in_the_middle() {
 }
 
 #[test]
-fn words_are_rewritten_and_replies_made_up() {
+fn arguments_are_rewritten_and_replies_made_up() {
     let mut world = World::of(1);
     let app = world.named(0, "app1");
     world.sim("FAULT ADD SCRIPT rlock.acquire DO REWRITE ARGV 1 ADD 5000 TIMES 1");
@@ -173,7 +173,7 @@ fn messages_are_lost_late_or_twice_for_one_subscriber() {
 }
 
 #[test]
-fn gates_hold_and_let_go_in_any_order() {
+fn gates_hold_and_release_in_any_order() {
     let mut world = World::of(1);
     let (a, b) = (world.named(0, "a"), world.named(0, "b"));
     assert_eq!(world.sim("GATE ADD SCRIPT rlock.acquire AT PRE LABEL pause"), ":1\r\n");
@@ -265,7 +265,7 @@ fn the_clock_advances_jumps_and_tells() {
         world.call(client, "SET k v PX 1000");
     }
     assert!(world.sim("CLOCK TIMERS").contains("key"));
-    // A jump of one wall clock ends nothing by itself; the key is past its end when somebody looks.
+    // A jump of one wall clock fires no timer; the key is expired at the next access.
     world.sim("CLOCK JUMP 1001 NODE 1");
     assert_eq!((world.call(a, "PTTL k"), world.call(b, "PTTL k")), (":1000\r\n".into(), ":-2\r\n".into()));
     let answer = world.sim("CLOCK ADVANCE 1001");
@@ -277,7 +277,7 @@ fn the_clock_advances_jumps_and_tells() {
 }
 
 #[test]
-fn keys_are_lost_and_mistimed_without_a_word() {
+fn keys_are_lost_and_mistimed_without_an_event() {
     let mut world = World::of(1);
     let (a, listener) = (world.named(0, "a"), world.named(0, "l"));
     world.call(a, "CONFIG SET notify-keyspace-events KEA");
@@ -317,7 +317,7 @@ fn states_answer_as_redis_does() {
     world.sim("NODE STATE 0 BUSY ON");
     assert!(world.call(a, "GET k").starts_with("-BUSY Redis is busy running a script."));
     world.sim("NODE STATE 0 BUSY OFF");
-    // Unlocking fails at its first write, renewing does not: PEXPIRE needs no memory.
+    // The unlock fails at its first write. The renewal does not: PEXPIRE needs no memory.
     world.sim("NODE STATE 0 OOM ON");
     assert!(
         world
@@ -372,7 +372,7 @@ fn a_lock_that_never_reached_the_replica_is_given_away_after_failover() {
 }
 
 #[test]
-fn a_link_lags_and_wait_counts_what_it_is_told() {
+fn a_link_lags_and_wait_counts_the_forced_acknowledgements() {
     let mut world = World::of(3);
     let master = world.named(0, "a");
     let replica = world.named(1, "b");
@@ -393,7 +393,7 @@ fn a_link_lags_and_wait_counts_what_it_is_told() {
     assert_eq!(world.call(master, "WAIT 1 5"), "");
     world.sim.advance(5);
     assert_eq!(world.received(master), ":0\r\n");
-    // Keys of the replica end with the master's.
+    // Keys on the replica expire when the master's do.
     world.call(master, "SET short v PX 10");
     world.sim.advance(11);
     assert_eq!(world.call(replica, "EXISTS short"), ":0\r\n");
@@ -424,7 +424,7 @@ fn a_fenced_store_refuses_a_stale_token() {
 }
 
 #[test]
-fn scripts_give_orders_that_are_obeyed_when_they_have_ended() {
+fn sim_commands_of_scripts_are_applied_after_the_script() {
     let mut world = World::of(1);
     let a = world.named(0, "a");
     let script = "redis.call('SIM.KEY', 'LOSE', 'k'); return redis.call('exists', 'k')";
@@ -473,7 +473,7 @@ fn mistakes_are_named() {
     }
 }
 
-/// Found by the fuzz target of commands.
+/// A regression that the fuzz target for commands found.
 #[test]
 fn a_key_that_a_jump_has_ended_leaves_no_timer_behind() {
     let mut world = World::of(1);

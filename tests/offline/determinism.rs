@@ -1,4 +1,4 @@
-//! Same seed and same inputs: same outputs and same state, within a process and across processes.
+//! The same seed and the same inputs give the same outputs and the same state, within a process and across processes.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -16,7 +16,7 @@ const ACQUIRE: &str = "if redis.call('exists', KEYS[1]) == 0 or redis.call('hexi
 const UNORDERED: &str = "local t = {} for i = 1, 20 do t['k' .. math.random(1000)] = i end \
     local s = '' for k, v in pairs(t) do s = s .. k .. tostring(v) end return s";
 
-/// A random walk over locks, lists, random picks, expiry and waiting, made from a seed. Returns the digest.
+/// Runs random commands on locks, lists, random choices, expiry and blocked clients, chosen by a seed. Returns the digest.
 fn walk(seed: u64, version: Version) -> String {
     let mut sim = Sim::new(SimOptions::default().seed(seed).nodes(2).version(version));
     let mut choices = Rng::new(seed);
@@ -66,7 +66,7 @@ fn a_second_run_gives_the_same_digest() {
     assert_ne!(walk(1, Version::V7_4), walk(2, Version::V7_4), "the digest has to depend on what happened");
 }
 
-/// Not a test of its own: what the other processes run.
+/// Runs in the other processes; prints the digest.
 #[test]
 fn digest_for_another_process() {
     println!("digest {}", walk(42, Version::V7_4));

@@ -1,10 +1,10 @@
-//! `redlatch fuzz` and `redlatch scripts` as programs: what they print, and how they end.
+//! `redlatch fuzz` and `redlatch scripts` as programs: their output and their exit codes.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use std::process::Command;
 
-/// What a run printed, and its exit code.
+/// Runs the program. Returns its output and its exit code.
 fn redlatch(args: &[&str]) -> (String, i32) {
     let output = Command::new(env!("CARGO_BIN_EXE_redlatch"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
@@ -17,21 +17,21 @@ fn redlatch(args: &[&str]) -> (String, i32) {
 const BROKEN: &[&str] = &["fuzz", "--scripts", "docs/locks/broken.toml", "--runs", "500"];
 
 #[test]
-fn a_broken_promise_is_told_and_can_be_repeated() {
+fn a_violation_is_reported_and_can_be_repeated() {
     let (report, code) = redlatch(BROKEN);
     assert_eq!(code, 1);
-    assert!(report.contains("own: U1 broken at release"), "{report}");
+    assert!(report.contains("own: U1 violated at release"), "{report}");
     let again = report
         .lines()
-        .find_map(|line| line.trim().strip_prefix("again: redlatch "))
+        .find_map(|line| line.trim().strip_prefix("repeat with: redlatch "))
         .expect("a line that repeats it");
     let (repeated, code) = redlatch(&again.split(' ').collect::<Vec<_>>());
     assert_eq!(code, 1);
-    assert!(repeated.contains("promised: "), "{repeated}");
+    assert!(repeated.contains("invariant: "), "{repeated}");
 }
 
 #[test]
-fn a_sound_lock_ends_with_nought_and_what_cannot_run_with_two() {
+fn a_correct_lock_exits_with_0_and_a_search_that_cannot_run_with_2() {
     assert_eq!(redlatch(&["fuzz", "--scripts", "docs/locks/set-nx.toml", "--runs", "500"]).1, 0);
     assert_eq!(redlatch(&["fuzz", "--jar", "/nonexistent.jar"]).1, 2);
     assert_eq!(redlatch(&["fuzz", "--jar", "Cargo.toml"]).1, 2);
@@ -61,7 +61,7 @@ fn reports_of_parts_add_up() {
 }
 
 #[test]
-fn junit_has_a_case_for_each_broken_promise() {
+fn junit_has_a_case_for_each_violation() {
     let (report, _) = redlatch(&[BROKEN, &["--format", "junit"]].concat());
     assert_eq!(report.matches("<testcase").count(), report.matches("<failure").count());
     assert!(report.contains("name=\"U1@release\""), "{report}");

@@ -1,4 +1,4 @@
-//! What a client must not be able to do: take the process down, hang it, make it grow without end, disturb others.
+//! A hostile client cannot crash the process, hang it, make it grow without bound, or disturb other clients.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use crate::support::client::{Client, encode};
 use crate::support::server::Server;
 
-/// Resident memory of a process in bytes.
+/// Returns the resident memory of a server, in bytes.
 fn resident(server: &Server) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.process())).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
@@ -20,7 +20,7 @@ fn assert_alive(server: &Server) {
     assert_eq!(server.connect().call(&["PING"]), b"+PONG\r\n");
 }
 
-/// Runs a script and gives its reply as text.
+/// Runs a script and returns its reply as text.
 fn eval(client: &mut Client, body: &str) -> String {
     String::from_utf8_lossy(&client.call(&["EVAL", body, "0"])).into_owned()
 }
@@ -50,7 +50,7 @@ fn a_request_cut_anywhere_leaves_the_others_in_peace() {
     }
     let mut client = server.connect();
     assert_eq!(client.call(&["GET", "k"]), b"$-1\r\n");
-    // Byte by byte it is still the same request.
+    // Sent byte by byte, it is still the same request.
     for byte in &request {
         client.send_bytes(std::slice::from_ref(byte));
     }
@@ -67,7 +67,7 @@ fn garbage_gets_an_error_and_the_connection_ends() {
         stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
         stream.write_all(bytes).unwrap();
         let mut said = Vec::new();
-        // The server may reset the connection while there is unread garbage; what it said came before.
+        // The server may reset the connection while garbage is unread, but its reply comes before.
         let _ = stream.read_to_end(&mut said);
         assert!(said.starts_with(b"-ERR Protocol error: ") || said.is_empty(), "{}", said.escape_ascii());
     }
@@ -82,7 +82,7 @@ fn a_client_that_does_not_read_is_not_served_for_ever() {
     let mut deaf = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     deaf.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
     let requests = encode(&["GET", "big"]).repeat(1000);
-    // 100 MB of replies for every round.
+    // 100 MB of replies per round.
     for _ in 0..20 {
         if deaf.write_all(&requests).is_err() {
             break;
@@ -216,7 +216,7 @@ fn ranges_that_overflow_are_refused() {
     }
 }
 
-/// Around the depths at which Lua's stack is full, 8000 values.
+/// Nests to depths around the one at which Lua's stack of 8,000 values is full.
 #[test]
 fn nesting_that_fills_the_stack_is_refused() {
     let server = Server::redlatch("7.4", &[]);
@@ -311,7 +311,7 @@ fn a_busy_server_can_be_shut_down() {
 #[test]
 fn many_clients_at_once() {
     let server = Server::redlatch("7.4", &["--maxclients", "20000"]);
-    // As many as this process may open, up to ten thousand.
+    // As many as this process may open, up to 10,000.
     let limit = std::fs::read_to_string("/proc/self/limits").unwrap();
     let files = limit.lines().find(|line| line.starts_with("Max open files")).unwrap();
     let files: usize = files.split_whitespace().nth(3).unwrap().parse().unwrap();

@@ -1,4 +1,4 @@
-//! Tests that need nothing but the binary: `tests/fast` runs them.
+//! Tests that need only the binary. `tests/fast` runs them.
 
 #[path = "../support/mod.rs"]
 mod support;

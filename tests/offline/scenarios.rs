@@ -1,14 +1,14 @@
-//! The page about scenarios names tests that exist, and every scenario has one.
+//! docs/scenarios.md names at least one test for each scenario, and every test it names exists.
 
 use std::fs;
 use std::path::Path;
 
-/// The text between backquotes.
+/// Returns the texts between backquotes.
 fn quoted(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// The file of a module of one of the test binaries.
+/// Returns the file of a module of a test binary.
 fn of_module(name: &str) -> String {
     let candidates = ["offline", "oracle", "jars"].map(|binary| format!("tests/{binary}/{name}.rs"));
     let found = candidates.into_iter().find(|file| Path::new(file).exists());

@@ -1,4 +1,5 @@
-//! What a script engine must do that no comparison with a server shows: suspend, be killed, survive bombs and panics, repeat itself.
+//! Properties of the script engine that no comparison with a server shows: suspension, kills, memory and stack bombs, panics of the
+//! host, determinism.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -8,7 +9,7 @@ use redlatch::Version;
 use redlatch_core::script::{Host, LogLevel, Script, Step, Vm};
 use redlatch_core::wire::reply::{Protocol, Reply};
 
-/// Answers every command with its name, and remembers how often it was asked.
+/// A host that replies to every command with its name, and counts the calls.
 #[derive(Default)]
 struct Echo {
     calls: usize,
@@ -53,7 +54,7 @@ fn load(vm: &mut Vm, body: &str) -> Script {
     vm.load(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {}", error.text().escape_ascii()))
 }
 
-/// Runs a script to its end.
+/// Runs a script to its end and returns the reply.
 fn run(vm: &mut Vm, body: &str) -> String {
     let script = load(vm, body);
     let mut host = Echo::default();
@@ -66,7 +67,7 @@ fn run(vm: &mut Vm, body: &str) -> String {
     String::from_utf8_lossy(reply.as_bytes()).into_owned()
 }
 
-/// Starts a script that never ends, lets it have some slices, and kills it. The reply.
+/// Starts an endless script, runs some slices of it, kills it, and returns the reply.
 fn run_and_kill(vm: &mut Vm, body: &str) -> String {
     let script = load(vm, body);
     let mut host = Echo::default();
@@ -177,9 +178,9 @@ fn memory_bombs_are_ordinary_errors() {
     }
 }
 
-/// Kilobytes that the state holds when no script runs.
+/// Returns the memory that the Lua state uses while no script runs, in KB.
 fn held(vm: &mut Vm) -> u64 {
-    // A kill has all garbage collected, and each collection halves the buffer that Lua keeps for concatenation.
+    // A kill collects all garbage, and each collection halves the buffer that Lua keeps for concatenation.
     for _ in 0..16 {
         run_and_kill(vm, "while true do end");
     }
@@ -210,7 +211,7 @@ fn a_kill_loses_nothing() {
     let mut vm = vm();
     let before = held(&mut vm);
     for body in [
-        // The parser holds the long string in a buffer that no collector knows.
+        // The parser holds the long string in a buffer that the collector does not know.
         "local n = 0 load(function() n = n + 1 if n == 1 then return 'return [[' .. ('x'):rep(3e6) end while true do end end)",
         "local n = 0 load(function() n = n + 1 if n < 30 then return 'x' .. n .. '=1 ' end return load(function() while true do end end) end)",
         "coroutine.wrap(function() load(function() while true do end end) end)()",
@@ -237,8 +238,8 @@ fn a_flush_of_a_suspended_parser_leaves_a_working_engine() {
     assert_eq!(run(&mut vm, "return 1"), ":1\r\n");
 }
 
-/// Lua's parser holds a chunk's name without telling the collector, until it has read something. A reader that gives nothing first, and
-/// then makes garbage, would have it collected.
+/// Lua's parser holds the name of a chunk, unknown to the collector, until it has read something. A reader that returns nothing first and
+/// then creates garbage could have the name collected.
 #[test]
 fn the_name_of_a_chunk_survives_its_reader() {
     let mut vm = vm();
@@ -266,7 +267,7 @@ fn the_name_of_a_chunk_survives_its_reader() {
 #[test]
 fn vararg_functions_have_room_for_their_parameters() {
     let mut vm = vm();
-    // Many parameters, few arguments, at every depth that a stack of a few thousand values can have.
+    // Many parameters, few arguments, at every depth up to a stack of a few thousand values.
     let body = "local names = {}
         for i = 1, 190 do names[i] = 'p' .. i end
         local f = loadstring('return function(' .. table.concat(names, ', ') .. ', ...) return p190, ... end')()
@@ -358,7 +359,7 @@ fn nothing_of_a_script_runs_after_its_kill() {
     }
 }
 
-/// A slice of one instruction, so that a kill can come before any of them.
+/// Runs slices of one instruction, so that a kill can come before any instruction.
 #[test]
 fn a_kill_may_come_at_every_instruction() {
     let mut vm = Vm::with_limits(Version::V7_4, 1, MEMORY);
@@ -535,7 +536,7 @@ fn two_engines_do_the_same() {
         "return cjson.encode({a = 1, b = {c = 2}, d = {1, 2}})",
     ];
     let mut engines = [vm(), vm()];
-    // The second one has its memory elsewhere.
+    // The second engine has its memory at other addresses.
     let _ballast: Vec<Vec<u8>> = (1..200).map(|n| vec![0; n * 37]).collect();
     for _ in 0..3 {
         for body in bodies {

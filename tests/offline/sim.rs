@@ -1,4 +1,4 @@
-//! The in-process handle: time, waiting, messages, scripts and several nodes, without a socket.
+//! The in-process handle: time, blocked clients, messages, scripts and several nodes, without sockets.
 
 use redlatch::{Client, Sim, SimOptions};
 
@@ -27,7 +27,7 @@ fn a_lease_ends_at_its_millisecond() {
     sim.advance(29_999);
     assert_eq!(acquire(&mut sim, b, "B"), ":1\r\n");
     sim.advance(1);
-    // Alive to the end of the last millisecond, as in Redis.
+    // The key is alive to the end of its last millisecond, as in Redis.
     assert_eq!(acquire(&mut sim, b, "B"), ":0\r\n");
     sim.advance(1);
     assert_eq!(acquire(&mut sim, b, "B"), "$-1\r\n");

@@ -1,7 +1,7 @@
-//! Traces: a run written down replays with the same bytes and states, and an edited one is noticed.
+//! Traces: a recorded run replays with the same bytes and states, and a replay detects an edited trace.
 
 use redlatch::{Client, Sim, SimOptions};
-use redlatch_lab::trace::{Replay, ReplayError};
+use redlatch_lab::trace::{Replay, ReplayError, TraceError};
 
 const ACQUIRE: &str = "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then \
     redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; \
@@ -12,7 +12,7 @@ fn call(sim: &mut Sim, client: Client, line: &str) -> String {
     String::from_utf8_lossy(&sim.call(client, &words)).into_owned()
 }
 
-/// A run with some of everything: locks, messages, waiting, randomness, faults, gates, a failover, a long script.
+/// Records a run with locks, messages, blocked clients, random choices, faults, gates, a failover and a long script.
 fn run() -> String {
     let mut sim = Sim::new(SimOptions::default().nodes(3).seed(7));
     sim.start_trace();
@@ -75,19 +75,19 @@ fn the_first_difference_is_shown_with_both_sides() {
 }
 
 #[test]
-fn what_is_no_trace_is_refused_with_the_line() {
+fn a_malformed_trace_is_refused_with_the_line() {
     let trace = run();
     let lines: Vec<&str> = trace.lines().collect();
     let refused = |text: &str| match Replay::run(text) {
-        Err(ReplayError::Malformed { line, why }) => (line, why),
+        Err(ReplayError::Malformed { line, error }) => (line, error),
         other => panic!("{other:?}"),
     };
     assert_eq!(refused("").0, 1);
-    assert_eq!(refused(&lines[1..].join("\n")).1, "a trace begins with its head");
+    assert_eq!(refused(&lines[1..].join("\n")).1, TraceError::NoHeader);
     assert_eq!(refused(&trace.replacen("\"format\":1", "\"format\":9", 1)).0, 1);
     let half_line = &trace[..trace.len() / 2];
     assert_eq!(refused(half_line).0, half_line.lines().count());
-    assert_eq!(refused(&format!("{trace}{}\n", lines[5])).1, "nothing comes after the end");
+    assert_eq!(refused(&format!("{trace}{}\n", lines[5])).1, TraceError::AfterEnd);
 }
 
 #[test]

@@ -1,11 +1,11 @@
-//! The timing wheel against a sorted map, under random operations.
+//! Compares the timing wheel with a sorted map under random operations.
 
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use redlatch_core::wheel::{TimerId, Wheel};
 
-/// What the wheel must be: timers by deadline and the number of the operation that set them.
+/// The model: timers by deadline, then by the number of the operation that set them.
 #[derive(Default)]
 struct Model {
     timers: BTreeMap<(u64, u64), u32>,
@@ -28,19 +28,19 @@ impl Model {
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Deadline relative to now.
+    /// Sets a timer; the deadline is relative to now.
     Arm(i64),
-    /// Which of all ids ever given out, stale ones included; deadline relative to now.
+    /// Moves one of all timers ever set, stale ones included; the deadline is relative to now.
     Rearm(usize, i64),
     Cancel(usize),
-    /// Pops everything that is due after this many milliseconds; negative ones turn the clock back.
+    /// Advances by this many ms and pops all due timers; negative values turn the clock back.
     Advance(i64),
-    /// Pops one timer, and leaves the rest due.
+    /// Pops one due timer and leaves the others.
     PopOne(i64),
     Clear,
 }
 
-/// Distances in time, from nothing to ages.
+/// Generates distances in time, from 0 to very long.
 fn distance() -> impl Strategy<Value = i64> {
     prop_oneof![
         4 => 0..4i64,

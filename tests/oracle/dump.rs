@@ -1,6 +1,6 @@
-//! Payloads of DUMP, exchanged between Redlatch and the real redis-server.
+//! Exchanges payloads of DUMP between Redlatch and the real redis-server.
 //!
-//! The same commands have to give the same bytes, and what one of them dumps the other has to restore.
+//! The same commands have to give the same bytes, and each server has to restore the other's dumps.
 
 use crate::support::client::{Client, elements};
 use crate::support::server::Server;
@@ -26,7 +26,7 @@ impl Pair {
         ours
     }
 
-    /// Compares what a key holds; returns its encoding.
+    /// Compares the value of a key; returns its encoding.
     fn same_value(&mut self, key: &str, why: &str) -> Vec<u8> {
         let kind = self.same(&["TYPE", key], why);
         let encoding = self.same(&["OBJECT", "ENCODING", key], why);
@@ -62,13 +62,13 @@ fn with_servers(test: impl Fn(&mut Pair)) {
     }
 }
 
-/// The string in a reply.
+/// Returns the string in a reply.
 fn bulk(reply: &[u8]) -> &[u8] {
     let start = reply.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1);
     reply.get(start..reply.len() - 2).unwrap_or_default()
 }
 
-/// Integers of all sizes, and texts that compress well, badly, and not at all.
+/// Generates integers of all sizes, and texts that compress well, badly, or not at all.
 fn word(rng: &mut Rng, most: usize) -> String {
     if rng.below(4) == 0 {
         let number = (rng.next_u64() >> rng.below(64)) as i64;
@@ -94,7 +94,7 @@ fn score(rng: &mut Rng) -> String {
     }
 }
 
-/// The commands that make a random value under `k`.
+/// Generates the commands that create a random value at `k`.
 fn recipe(rng: &mut Rng, release: &str) -> Vec<Vec<String>> {
     let count = [1, 3, 20, 200][rng.below(4)];
     let command = |name: &str, words: Vec<String>| [vec![name.to_owned(), "k".to_owned()], words].concat();
@@ -133,7 +133,7 @@ fn dumps_have_the_same_bytes_and_each_server_restores_the_other_s() {
             }
             let encoding = pair.same_value("k", &why);
             let [ours, theirs] = pair.both(&["DUMP", "k"]);
-            // The order of a hash table is each server's own.
+            // Hash-table order differs between the servers.
             if !encoding.ends_with(b"hashtable\r\n") {
                 assert_eq!(ours.escape_ascii().to_string(), theirs.escape_ascii().to_string(), "{why}");
             }
@@ -158,7 +158,7 @@ fn objects_of_all_releases_are_taken_or_refused_alike() {
     });
 }
 
-/// Objects as earlier releases wrote them, and some that none did.
+/// Objects as earlier releases wrote them, and some that no release wrote.
 const OBJECTS: &[(&str, &[u8])] = &[
     ("hash ziplist", b"\x0d@pp\x00\x00\x00e\x00\x00\x00\x08\x00\x00\x01f\x03\xf2\x02\x01g\x03@FxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxI\x01h\x03\xf0\x90\xee\xfe\x05\xf6\x02\xe0\x00\x00\x00\x00\x00\x01\x00\x00\xff"),
     ("sorted set ziplist", b"\x0c@mm\x00\x00\x00g\x00\x00\x00\x08\x00\x00\x01a\x03\xf2\x02\x01b\x03\x031.5\x05@@ccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccC\xe0\x00\x00\x00\x80\x00\x00\x00\x00\x0a\x01d\x03\x03inf\xff"),

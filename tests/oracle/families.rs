@@ -1,6 +1,6 @@
-//! Every command family, asked of Redlatch and of the real redis-server; the answers have to be the same.
+//! Sends every command family to Redlatch and to the real redis-server; the replies have to be the same.
 //!
-//! The cases stand in `tests/differential/`, one file a family; `tests/support/case.rs` explains their form.
+//! The cases are in `tests/differential/`, a file per family; `tests/support/case.rs` explains their format.
 
 use crate::support::case;
 use crate::support::server::Server;

@@ -1,4 +1,4 @@
-//! Tests that ask programs which `tests/install` installs: real servers, faketime. Without them a test is skipped, and says so.
+//! Tests that need programs that `tests/install` installs: real servers, faketime. Without them, a test prints a line and is skipped.
 
 #[path = "../support/mod.rs"]
 mod support;

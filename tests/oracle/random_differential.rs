@@ -1,6 +1,6 @@
-//! Random commands of every family to Redlatch and to the real redis-server, by `redlatch diff`.
+//! Sends random commands of every family to Redlatch and to the real redis-server, by `redlatch diff`.
 //!
-//! The seed is fixed, so a failure repeats; what it prints can be pasted into `tests/differential/`.
+//! The seed is fixed, so that a failure repeats; its output can be pasted into `tests/differential/`.
 
 #![allow(clippy::disallowed_methods)]
 
@@ -57,7 +57,7 @@ fn a_server_that_cannot_be_compared_is_one_line_and_keeps_its_keys() {
 
 #[test]
 fn a_difference_is_shrunk_to_a_case() {
-    // 7.0 knows no hash-field expiry, so a server that stands for it differs from one that stands for 7.4.
+    // 7.0 has no hash-field expiry, so a server that emulates it differs from one that emulates 7.4.
     let (old, new) = (Server::redlatch("7.0", &[]), Server::redlatch("7.4", &[]));
     let address = |server: &Server| format!("127.0.0.1:{}", server.port);
     let output = diff(&[

@@ -1,4 +1,4 @@
-//! `redlatch run`: a command and a server by one clock. libfaketime comes with tests/install.
+//! `redlatch run`: a command and a server that share one clock. tests/install installs libfaketime.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -10,7 +10,7 @@ fn run(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_redlatch")).arg("run").args(args).output().unwrap()
 }
 
-/// Asks the server for its time (ms) and the command's own (ms), prints both.
+/// A command that prints the server's time and its own, in ms.
 const BOTH_CLOCKS: &str = r#"
 import os, socket, time, sys
 s = socket.create_connection(("127.0.0.1", int(os.environ["REDLATCH_PORT"])))
@@ -57,10 +57,10 @@ print('jumped'); sys.exit(7)"
 }
 
 #[test]
-fn what_cannot_be_run_is_refused() {
+fn invalid_arguments_are_refused() {
     let Some(()) = oracle::program("faketime") else { return };
     for (args, why) in [
-        (&["--speed", "10"][..], "there is no command; it comes after --"),
+        (&["--speed", "10"][..], "the command after -- is missing"),
         (&["--speed", "-1", "--", "true"], "--speed takes a positive number"),
         (&["--", "/no/such/program"], "cannot run /no/such/program: No such file or directory (os error 2)"),
     ] {

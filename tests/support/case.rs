@@ -1,19 +1,19 @@
-//! Test cases without expected values: commands that are sent to two servers whose answers have to be the same.
+//! Test cases without expected values: two servers get the same commands and have to give the same replies.
 //!
-//! A file holds cases, parted by blank lines. Each begins on empty databases with fresh connections.
+//! A file has cases, separated by blank lines. Each case begins with empty databases and new connections.
 //!
 //! ```text
-//! # a comment; the first one of a case names it
-//! SET k v                a command, words quoted as in redis-cli; its reply is compared byte for byte
-//! b: GET k               the same on another connection
+//! # a comment; the first one of a case is its name
+//! SET k v                a command, with arguments quoted as in redis-cli; its reply is compared byte for byte
+//! b: GET k               a command on another connection
 //! ~ SMEMBERS s           the elements of the reply may come in any order
 //! % PTTL k               numbers in the reply may differ by 100
 //! b> BLPOP l 0           sends without waiting for a reply
 //! b<                     compares what the connection receives next
-//! sleep 20               waits so many milliseconds
-//! raw *1\r\n$4\r\nPING\r\n  sends bytes as they are, with the escapes of a double-quoted word
-//! since 7.2              the case is for servers of this release and later
-//! until 7.0              … and earlier
+//! sleep 20               waits this many ms
+//! raw *1\r\n$4\r\nPING\r\n  sends bytes unchanged, with the escapes of a double-quoted argument
+//! since 7.2              runs the case only on servers of this release and later
+//! until 7.0              runs the case only on servers of this release and earlier
 //! ```
 
 use std::collections::BTreeMap;
@@ -46,7 +46,7 @@ struct Case {
     until: String,
 }
 
-/// Runs the cases of a file against both servers; the error lists every difference.
+/// Runs the cases of a file on both servers. The error lists every difference.
 pub fn run_file(text: &str, release: &str, ours: &Server, theirs: &Server) -> Result<usize, String> {
     let mut failures = Vec::new();
     let mut count = 0;
@@ -107,7 +107,7 @@ fn run_case(case: &Case, ours: &Server, theirs: &Server) -> Result<(), String> {
             Step::Send { client, argv } => {
                 let pair = pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs));
                 pair.send(&super::client::encode(argv));
-                // The order in which requests of different connections are run has to be the same on both sides.
+                // Both servers have to run requests of different connections in the same order.
                 std::thread::sleep(Duration::from_millis(15));
                 Ok(())
             }

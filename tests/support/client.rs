@@ -1,4 +1,4 @@
-//! A client that keeps every byte of a reply.
+//! A client that returns the raw bytes of replies.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,7 +14,7 @@ pub struct Client {
     buffer: Vec<u8>,
 }
 
-/// How long a reply may take before a test gives up on it: long enough for a machine that builds at the same time.
+/// How long a test waits for a reply: long enough for a machine that builds at the same time.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 impl Client {
@@ -29,11 +29,11 @@ impl Client {
     }
 
     pub fn send_bytes(&mut self, bytes: &[u8]) {
-        // A server that closes the connection is told by the reply that does not come.
+        // A connection that the server has closed shows when no reply comes.
         let _ = self.stream.write_all(bytes);
     }
 
-    /// The bytes of the next reply or message; what there is, if none comes in time.
+    /// Returns the bytes of the next reply or message; if none is complete in time, the bytes so far.
     pub fn receive(&mut self) -> Vec<u8> {
         self.receive_within(PATIENCE)
     }
@@ -49,7 +49,7 @@ impl Client {
         }
     }
 
-    /// Everything that comes until nothing has come for a while.
+    /// Returns everything received until nothing has come for `quiet`.
     pub fn drain(&mut self, quiet: Duration) -> Vec<u8> {
         while self.fill(quiet) {}
         std::mem::take(&mut self.buffer)

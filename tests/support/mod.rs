@@ -1,8 +1,8 @@
-//! What the integration tests share: servers to ask and a client to ask them with.
+//! Shared by the integration tests: servers and a client.
 
-// Each test binary uses its own part.
+// Each test binary uses a part of this module.
 #![allow(dead_code)]
-// Tests have clocks and threads; the core has none.
+// Tests may use clocks and threads; the core may not.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 pub mod case;

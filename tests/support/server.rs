@@ -1,4 +1,4 @@
-//! Servers as child processes: Redlatch and the real ones it is compared with.
+//! Servers as child processes: Redlatch, and the real servers to compare it with.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use super::client::Client;
 use super::oracle;
 
-/// A running server; it ends with this value.
+/// A running server; dropping the value kills it.
 pub struct Server {
     pub name: String,
     pub port: u16,
@@ -17,7 +17,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// The binary under test, standing for a Redis release.
+    /// Starts the binary under test, which emulates a Redis release.
     pub fn redlatch(release: &str, args: &[&str]) -> Server {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_redlatch"));
         Server::start(
@@ -49,24 +49,24 @@ impl Server {
         let ready =
             lines.by_ref().any(|line| line.is_ok_and(|line| line.contains("Ready to accept connections")));
         assert!(ready, "{name} did not become ready");
-        // The pipe has to be emptied for as long as the server writes to it.
+        // The pipe has to be drained as long as the server writes to it.
         std::thread::spawn(move || lines.for_each(drop));
         Server { name, port, child }
     }
 
-    /// The number of the process.
+    /// Returns the process ID.
     pub fn process(&self) -> u32 {
         self.child.id()
     }
 
-    /// Asks the process to end, as a service manager does, and waits for it.
+    /// Sends SIGTERM, as a service manager does, and waits for the process to exit.
     pub fn terminate(mut self) -> ExitStatus {
         let killed = Command::new("kill").arg(self.child.id().to_string()).status();
         assert!(killed.is_ok_and(|status| status.success()));
         self.child.wait().expect("the process ends")
     }
 
-    /// How the process ended, if it does so in time.
+    /// Waits for the process to exit. Returns its status; `None` if it does not exit in time.
     pub fn wait(mut self, patience: Duration) -> Option<ExitStatus> {
         let began = Instant::now();
         while began.elapsed() < patience {

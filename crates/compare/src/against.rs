@@ -1,4 +1,4 @@
-//! Sends the requests of a trace to a real server, at the pace of the trace, and compares its replies.
+//! Sends the requests of a trace to a real server, at the times of the trace, and compares the replies.
 
 // A driver: it talks to another server in real time.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -14,16 +14,16 @@ use redlatch_lab::control::staging::summary;
 use redlatch_lab::trace::line::{Conn, Line, to_bytes};
 use redlatch_lab::trace::replay::read;
 
-/// What a real server answered otherwise.
+/// The differences between a trace and the replies of a real server.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub requests: u64,
-    /// Requests that only this server knows, or whose reply tells of the server and the moment.
+    /// The number of requests that only Redlatch supports, or whose replies depend on the server or the time.
     pub not_comparable: u64,
     pub differences: Vec<String>,
 }
 
-/// Replies of these tell of the server, its clients or the moment.
+/// Commands whose replies depend on the server, its clients or the time.
 const NOT_COMPARABLE: [&str; 22] = [
     "acl",
     "bgsave",
@@ -49,12 +49,12 @@ const NOT_COMPARABLE: [&str; 22] = [
     "time",
 ];
 
-/// Whole numbers that differ by no more are equal: most are times to live, and a real clock is never on time.
+/// The largest difference between integers that count as equal: most are times to live, which a real clock never reads exactly.
 const TOLERANCE: i64 = 100;
 
 struct Client {
     link: Link,
-    /// What the trace has that was not compared yet.
+    /// Output in the trace that has not been compared yet.
     expected: Vec<u8>,
     request: String,
     line: usize,
@@ -62,12 +62,15 @@ struct Client {
 }
 
 /// Replays the text of a trace against `address`, `HOST:PORT`.
+///
+/// # Errors
+/// The text is not a trace, or the server cannot be reached or holds keys.
 pub fn replay(text: &str, address: &str) -> Result<Report, String> {
     let addr = address
         .to_socket_addrs()
         .ok()
         .and_then(|mut addrs| addrs.next())
-        .ok_or_else(|| format!("{address} is no address"))?;
+        .ok_or_else(|| format!("{address} is not an address"))?;
     let mut control = Link::open(addr)?;
     match control.call(&["DBSIZE"]).as_deref() {
         Some(b":0\r\n") => {}
@@ -106,8 +109,9 @@ pub fn replay(text: &str, address: &str) -> Result<Report, String> {
                 clients.remove(&c);
             }
             Line::Setup { c, a, .. } | Line::Req { c, a, .. } => {
-                let words = a.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
-                let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+                let args = a.iter().map(|arg| to_bytes(arg)).collect::<Result<Vec<_>, _>>();
+                let args = args.map_err(|error| error.to_string())?;
+                let argv: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
                 let Some(client) = clients.get_mut(&c) else { continue };
                 let Some(name) = argv.first().filter(|name| !is_sim_command(name)) else {
                     report.not_comparable += 1;
@@ -124,7 +128,7 @@ pub fn replay(text: &str, address: &str) -> Result<Report, String> {
             }
             Line::Out { c, b, .. } => {
                 if let Some(client) = clients.get_mut(&c) {
-                    client.expected.extend(to_bytes(&b)?);
+                    client.expected.extend(to_bytes(&b).map_err(|error| error.to_string())?);
                 }
             }
             _ => {}
@@ -134,7 +138,7 @@ pub fn replay(text: &str, address: &str) -> Result<Report, String> {
     Ok(report)
 }
 
-/// Waits for what the trace has and compares it value by value.
+/// Waits for the output that the trace has, and compares it value by value.
 fn settle(clients: &mut BTreeMap<Conn, Client>, report: &mut Report) {
     for (conn, client) in clients {
         while let Some(len) = value_len(&client.expected) {

@@ -1,8 +1,10 @@
-//! Two servers side by side: the same commands, the same trace, the same work.
+//! Compares two Redis servers: random commands, a recorded trace, and speed.
 //!
-//! - [`diff`]: random commands, and the shortest sequence for every difference.
-//! - [`against`]: a recorded trace against a real server.
-//! - [`bench`](mod@bench): the speed of both.
+//! - [`diff`]: sends random commands and shrinks every difference to a short sequence.
+//! - [`against`]: replays a recorded trace against a real server.
+//! - [`bench`](mod@bench): measures speed and memory.
+//!
+//! May use `redlatch-core` and `redlatch-lab`; only the program uses it.
 
 pub mod against;
 pub mod bench;

@@ -1,10 +1,12 @@
-//! What a test does to an emulated Redis server.
+//! Everything that a test can do to an emulated Redis server.
 //!
-//! - [`control`]: faults, gates, the clock, nodes: the commands of the control plane, and [`Lab`], a world with all that.
-//! - [`trace`]: runs written down and replayed.
-//! - [`handle`]: the same commands as methods, for tests in Rust.
-//! - [`sim`]: the same machine in process, for tests in Rust.
-//! - [`demo`]: schedules that tell how distributed locks fail.
+//! - [`control`]: the control plane: SIM.* commands for faults, gates, the clock and nodes; and [`Lab`], a world that applies them.
+//! - [`trace`]: records runs and replays them.
+//! - [`handle`]: the SIM.* commands as methods, for tests in Rust.
+//! - [`sim`]: the same server in process, without sockets, for tests in Rust.
+//! - [`demo`]: schedules that show how distributed locks fail.
+//!
+//! May use `redlatch-core` and `redlatch-locks`; the program and `redlatch-compare` use it.
 
 pub mod control;
 pub mod demo;

@@ -1,4 +1,4 @@
-//! The in-process handle: a world without sockets, for tests in Rust.
+//! The server in process, without sockets, for tests in Rust.
 
 use sha1::{Digest, Sha1};
 
@@ -11,7 +11,7 @@ use redlatch_core::wire::{RequestParser, Value};
 use redlatch_core::world::{ClockMode, ConnId, World, WorldOptions};
 use redlatch_locks::check::{Checks, Finding};
 
-/// A client of a [`Sim`]; it means nothing to another one.
+/// A client of a [`Sim`]. It is not valid in another `Sim`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Client(ConnId);
 
@@ -138,17 +138,17 @@ impl SimOptions {
     }
 }
 
-/// Why options cannot be had.
+/// Why options are not valid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// There has to be a node.
+    /// The options have no node.
     NoNodes,
     /// A setting does not exist, or has a value that is not allowed.
     Setting {
         /// The setting.
         name: String,
-        /// What Redis says about it.
+        /// The error that Redis reports.
         why: ConfigError,
     },
 }
@@ -164,7 +164,7 @@ impl std::fmt::Display for OptionsError {
 
 impl std::error::Error for OptionsError {}
 
-/// A world in this process, with a clock that moves only when told.
+/// A server in process, with a clock that moves only when the test advances it.
 ///
 /// ```
 /// let mut sim = redlatch_lab::Sim::new(redlatch_lab::SimOptions::default());
@@ -179,7 +179,7 @@ pub struct Sim {
     clients: u64,
 }
 
-/// Slices after which a script that loops counts as busy: a slice stands for a millisecond.
+/// Slices after which a looping script counts as busy; a slice counts as one ms.
 const SLICES_PER_CALL: u64 = 1_000_000;
 
 impl Sim {
@@ -314,7 +314,7 @@ impl Sim {
         Ok(())
     }
 
-    /// Lets a script that is still running go on for a slice. False: none is.
+    /// Runs the suspended script of a node for one slice. Returns false if no script is running, or none is left.
     ///
     /// # Panics
     ///
@@ -390,22 +390,22 @@ impl Sim {
         values_of(&self.received(client))
     }
 
-    /// Whether a client waits: blocked, or held back.
+    /// Returns whether a client waits for a reply: it is blocked, or a gate or a delay holds its request.
     pub fn is_waiting(&self, client: Client) -> bool {
         !self.lab.world().is_ready(client.0)
     }
 
-    /// Whether the server has ended the connection.
+    /// Returns whether the server has closed the connection.
     pub fn is_closed(&self, client: Client) -> bool {
         self.lab.world().is_closing(client.0)
     }
 
-    /// Moves the clock; every timer on the way fires at its own instant. Returns how many did.
+    /// Advances the clock by `ms`. Every timer on the way fires at its own instant. Returns how many fired.
     pub fn advance(&mut self, ms: u64) -> u64 {
         self.lab.advance(ms)
     }
 
-    /// From here on everything is written down, to be [finished](Self::finish_trace).
+    /// Starts to record a trace, which ends with [`finish_trace`](Self::finish_trace).
     pub fn start_trace(&mut self) {
         self.lab.start_trace();
     }
@@ -420,7 +420,7 @@ impl Sim {
         Control::of(&mut self.lab)
     }
 
-    /// Adds a fault rule, which ends when the guard is dropped.
+    /// Adds a fault rule; dropping the guard removes it.
     ///
     /// # Panics
     ///
@@ -430,7 +430,7 @@ impl Sim {
         self.control().fault(rule).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Adds a gate, which ends when the guard is dropped; what it holds is released then.
+    /// Adds a gate; dropping the guard removes it and releases what it holds.
     ///
     /// # Panics
     ///
@@ -440,7 +440,7 @@ impl Sim {
         self.control().gate(gate).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// Checks the invariants of locks on what clients do from here on.
+    /// Starts to check the invariants of locks while clients use them.
     ///
     /// ```
     /// use redlatch_locks::check::Checks;
@@ -454,7 +454,7 @@ impl Sim {
         self.lab.start_checks(checks);
     }
 
-    /// Returns the violations that the checks have found, the first 1,000.
+    /// Returns the first 1,000 violations that the checks have found.
     pub fn findings(&self) -> &[Finding] {
         self.lab.findings()
     }
@@ -463,12 +463,12 @@ impl Sim {
     ///
     /// # Errors
     ///
-    /// Fails if the command names something that does not exist, or cannot be done as things are.
+    /// Fails if the command names something that does not exist, or is not possible in the present state.
     pub fn apply(&mut self, command: SimCommand) -> Result<Answer, SimError> {
         self.lab.apply(command, None)
     }
 
-    /// A hash over everything that was received so far and the state of all nodes.
+    /// Returns a hash over everything that clients have received and the state of all nodes.
     pub fn digest(&self) -> String {
         let outputs: String =
             self.outputs.clone().finalize().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -476,7 +476,7 @@ impl Sim {
     }
 }
 
-/// All replies and messages in some bytes.
+/// Decodes all replies and messages in `bytes`.
 fn values_of(mut bytes: &[u8]) -> Result<Vec<Value>, CallError> {
     let mut values = Vec::new();
     while !bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! A server of a handful of commands, enough for scripts about scripts.
+//! A host with a few commands, enough for scripts that test the engine.
 
 use std::collections::BTreeMap;
 
@@ -64,7 +64,7 @@ impl Host for FakeHost {
 }
 
 impl FakeHost {
-    /// Nothing if the key holds the wrong kind of value.
+    /// Runs a command. Returns `None` if the key holds the wrong type of value.
     fn run(&mut self, name: &str, arguments: &[&[u8]], reply: &mut Reply) -> Option<()> {
         let key = arguments.first().copied().unwrap_or_default().to_vec();
         match name {

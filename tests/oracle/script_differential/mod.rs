@@ -1,5 +1,5 @@
-//! Every script of `cases/` runs here and on real servers, and the replies have to be the same bytes. Nobody writes down what to
-//! expect. Scripts that must differ stand in `cases/` nowhere; `script.rs` tests them.
+//! Runs every script of `cases/` here and on real servers; the replies have to be the same bytes. There are no expected values.
+//! `cases/` has no script whose replies have to differ: `tests/offline/script.rs` tests those.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -12,7 +12,7 @@ use redlatch::Version;
 use redlatch_core::script::{Step, Vm};
 use redlatch_core::wire::reply::{Protocol, Reply};
 
-/// The scripts, by topic. In a file they are separated by lines of dashes.
+/// The scripts by topic, separated by lines of dashes in each file.
 const CASES: &[(&str, &str)] = &[
     ("conversion", include_str!("cases/conversion.lua")),
     ("errors", include_str!("cases/errors.lua")),
@@ -70,7 +70,7 @@ fn compare(version: Version, program: &str) {
     );
 }
 
-/// Scripts that nest or take so deep that Lua's stack, 8000 values, is full; each at every depth around that.
+/// Scripts that fill Lua's stack of 8,000 values by nesting or by many arguments, at every depth around that limit.
 const DEEP: &[&str] = &[
     "local t = {} for i = 1, DEPTH do t = {t} end return t",
     "local t = {map = {a = 1}} for i = 1, DEPTH do t = {t} end return t",
@@ -132,7 +132,7 @@ fn split(text: &'static str) -> impl Iterator<Item = &'static str> {
     text.split("\n----\n").map(|script| script.trim_matches('\n'))
 }
 
-/// A script whose first line is `--7.4` is for that version only.
+/// Returns the script if it is for this version: one that begins with the line `--7.4` is for 7.4 only.
 fn for_version(script: &str, version: Version) -> Option<&str> {
     match script.strip_prefix("--only ").and_then(|rest| rest.split_once('\n')) {
         Some((only, script)) => (only == version.to_string()).then_some(script),

@@ -21,7 +21,7 @@ impl Drop for Oracle {
 }
 
 impl Oracle {
-    /// Starts `program` on a free port. It is an error if it is not there: without an oracle nothing is tested.
+    /// Starts `program` on a free port. Panics if it is missing.
     pub fn start(program: &str) -> Oracle {
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|listener| listener.local_addr())
@@ -58,7 +58,7 @@ impl Oracle {
             .unwrap_or_else(|error| panic!("no reply to {}: {error}", body.escape_ascii()))
     }
 
-    /// The bytes of the reply.
+    /// Sends a command and returns the bytes of the reply.
     pub fn command(&mut self, argv: &[&[u8]]) -> Vec<u8> {
         self.try_command(argv).expect("the oracle answers")
     }
@@ -78,10 +78,10 @@ impl Oracle {
     }
 }
 
-/// Reads one value, appending its bytes.
+/// Reads one value and appends its bytes.
 fn read_value(from: &mut impl BufRead, into: &mut Vec<u8>) -> io::Result<()> {
     let start = into.len();
-    // An error may hold a lone line feed.
+    // An error text may contain a single line feed.
     while !into[start..].ends_with(b"\r\n") {
         if from.read_until(b'\n', into)? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());

@@ -1,4 +1,4 @@
-//! Memory: what a server occupies at start, and what each thing adds that it is given to hold.
+//! Measures memory: of a server at start, and of each key, lock and connection that is added.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -8,7 +8,7 @@ use super::server::Server;
 use super::{grouped, rule, say, workload};
 use redlatch_core::wire::client::value_len;
 
-/// What is measured one after the other: a name, how many, and what is sent. The first word tells from where.
+/// The things that are added and measured one after the other.
 const THINGS: &[Thing] = &[
     Thing {
         name: "a lock: a hash of one field, with a TTL",
@@ -21,7 +21,7 @@ const THINGS: &[Thing] = &[
     Thing { name: "a client that waits in BLPOP", count: 2_000, from: From::EachWaits("BLPOP {key} 0") },
 ];
 
-/// How many connections are open at once for so many servers.
+/// Returns how many connections are open at once for this number of servers.
 pub fn connections(servers: usize) -> usize {
     let held = THINGS.iter().filter(|thing| !matches!(thing.from, From::One(_)));
     held.map(|thing| thing.count).sum::<usize>() * servers
@@ -34,11 +34,11 @@ struct Thing {
 }
 
 enum From {
-    /// One connection sends all.
+    /// One connection sends all requests.
     One(&'static str),
-    /// A connection of its own sends each.
+    /// Each request is sent by another connection.
     Each(&'static str),
-    /// The same, and there is no reply.
+    /// Each request is sent by another connection, and has no reply.
     EachWaits(&'static str),
 }
 
@@ -53,7 +53,7 @@ pub fn run(servers: &[Server], out: &mut dyn Write) -> Result<(), String> {
         line += &column(&grouped(resident(server)?));
     }
     say(out, line);
-    // Memory that a server was given back would be taken for the next thing: all stays to the end.
+    // Everything stays to the end: a server would reuse freed memory for the next measurement.
     let mut clients = Vec::new();
     let mut keys = 0;
     for thing in THINGS {
@@ -75,11 +75,11 @@ pub fn run(servers: &[Server], out: &mut dyn Write) -> Result<(), String> {
 
 fn resident(server: &Server) -> Result<f64, String> {
     let bytes = server.resident_bytes().map(|bytes| bytes as f64);
-    bytes.ok_or_else(|| format!("the process of {} cannot be looked at from here", server.addr))
+    bytes.ok_or_else(|| format!("cannot read the memory of the process of {}", server.addr))
 }
 
 impl Thing {
-    /// Gives a server all of them to hold. What is held by a connection of its own stays as long as that.
+    /// Adds all of them to a server. Connections go to `clients`, which keeps them open.
     fn fill(&self, server: &Server, first_key: usize, clients: &mut Vec<Client>) -> Result<(), String> {
         let mut link = server.link()?;
         for request in workload::load_scripts() {
@@ -101,12 +101,12 @@ impl Thing {
             }
             clients.push(client);
         }
-        // Who waits says nothing; what another asks for afterwards is served after that.
+        // Blocked clients get no reply, but the server answers this PING after their requests.
         server.call(&mut link, &workload::request("PING", 0)).map(drop)
     }
 }
 
-/// Requests sent at once.
+/// The number of requests sent together.
 const BATCH: usize = 1000;
 
 /// A blocking connection.
@@ -128,7 +128,7 @@ impl Client {
         Ok(Client { stream, received: Vec::new() })
     }
 
-    /// Sends a request for each key, many at once, and waits for the replies.
+    /// Sends a request for each key, in batches, and waits for the replies.
     fn send_all(&mut self, keys: usize, request: impl Fn(usize) -> Vec<u8>) -> Result<(), String> {
         for first in (0..keys).step_by(BATCH) {
             let batch = first..keys.min(first + BATCH);
@@ -142,7 +142,7 @@ impl Client {
         self.stream.write_all(bytes).map_err(|error| error.to_string())
     }
 
-    /// Waits for so many replies.
+    /// Waits for this many replies.
     fn receive(&mut self, replies: usize) -> Result<(), String> {
         let mut chunk = vec![0; 64 * 1024];
         let mut missing = replies;

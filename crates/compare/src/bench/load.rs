@@ -1,7 +1,7 @@
-//! The load: connections to one server, driven by one thread.
+//! The load generator: connections to one server, driven by one thread.
 //!
-//! What is sent is put together beforehand, and of a reply only the length is looked at, so that the load costs less than
-//! the work it measures: for each batch one write and one read.
+//! Requests are encoded beforehand, and only the length of replies is parsed, so that the load costs less than the work that
+//! it measures: one write and one read per batch.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::SocketAddr;
@@ -14,10 +14,10 @@ use mio::{Events, Interest, Poll, Token};
 use super::workload::{self, Workload};
 use redlatch_core::wire::client::value_len;
 
-/// How long a server may leave all requests without an answer.
+/// How long a server may go without answering any request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Latencies beyond this count as this.
+/// The longest latency that is recorded; longer ones count as this one.
 const LONGEST_NS: u64 = 60_000_000_000;
 
 const READ_BUFFER: usize = 64 * 1024;
@@ -29,7 +29,7 @@ pub enum Until {
     Requests(u64),
 }
 
-/// What a measurement has counted.
+/// The result of a measurement.
 pub struct Measured {
     pub requests: u64,
     pub elapsed: Duration,
@@ -67,19 +67,19 @@ pub struct Load {
 struct Connection {
     stream: TcpStream,
     batches: Vec<Vec<u8>>,
-    /// Which of `batches` is sent next.
+    /// The index of the batch that is sent next.
     next: usize,
-    /// How much of a batch the socket has taken; `None` when it has taken all.
+    /// How many bytes of a batch the socket has accepted; `None` when it has accepted all.
     written: Option<usize>,
     sent_at: Instant,
-    /// Replies of the batch that have not come yet.
+    /// The number of replies to the batch that are still missing.
     missing: usize,
     /// An incomplete reply.
     rest: Vec<u8>,
 }
 
 impl Load {
-    /// Opens the connections, each with keys of its own.
+    /// Opens the connections; each uses different keys.
     pub fn open(
         addr: SocketAddr,
         workload: &Workload,
@@ -116,7 +116,7 @@ impl Load {
         Ok(load)
     }
 
-    /// Every connection sends a batch, waits for its replies, and sends the next.
+    /// Measures: every connection sends a batch, waits for its replies, and sends the next.
     pub fn run(&mut self, until: Until) -> Result<Measured, String> {
         let mut measured = Measured::new();
         let began = Instant::now();
@@ -148,13 +148,13 @@ impl Load {
         Ok(measured)
     }
 
-    /// The first connection publishes, the others are subscribed; the time until each of them has its message.
+    /// Measures wake-ups: the first connection publishes, and the others are subscribed. Records the time until each has the message.
     pub fn run_wakeups(&mut self, until: Until) -> Result<Measured, String> {
         let mut measured = Measured::new();
         let began = Instant::now();
         let all = self.connections.len();
         loop {
-            // A message comes in three parts of one array, which is one reply.
+            // A message is one array of three elements, and counts as one reply.
             self.connections.iter_mut().for_each(|connection| connection.missing = 1);
             self.send(0)?;
             let sent_at = self.connections[0].sent_at;
@@ -221,7 +221,7 @@ impl Load {
                         .map_err(|error| error.to_string());
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                Err(error) => return Err(format!("{} is gone: {error}", self.addr)),
+                Err(error) => return Err(format!("lost the connection to {}: {error}", self.addr)),
             }
         }
         connection.written = None;
@@ -229,7 +229,7 @@ impl Load {
         Ok(())
     }
 
-    /// The connections with something to read.
+    /// Waits for connections with data to read, and returns them.
     fn wait(&mut self) -> Result<Vec<usize>, String> {
         match self.poll.poll(&mut self.events, Some(PATIENCE)) {
             Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(Vec::new()),
@@ -256,7 +256,7 @@ impl Load {
         Ok(readable)
     }
 
-    /// Takes in what has arrived. True: the last reply of the batch is there.
+    /// Reads what has arrived on a connection. Returns true if the batch has all its replies.
     fn receive(&mut self, index: usize) -> Result<bool, String> {
         let Load { addr, connections, scratch, .. } = self;
         let connection = &mut connections[index];
@@ -267,10 +267,10 @@ impl Load {
                 Ok(len) => len,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => break,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) => return Err(format!("{addr} is gone: {error}")),
+                Err(error) => return Err(format!("lost the connection to {addr}: {error}")),
             };
             connection.count_replies(&scratch[..len]).map_err(|error| format!("{addr} answers: {error}"))?;
-            // A read that does not fill the buffer has emptied the socket, and what comes later is an event of its own.
+            // A read that does not fill the buffer has emptied the socket; later data causes another event.
             if len < scratch.len() {
                 break;
             }
@@ -280,7 +280,10 @@ impl Load {
 }
 
 impl Connection {
-    /// Counts the complete replies; the error is that of one that is none.
+    /// Counts the complete replies.
+    ///
+    /// # Errors
+    /// The text of the first error reply.
     fn count_replies(&mut self, bytes: &[u8]) -> Result<(), String> {
         let joined;
         let mut bytes = bytes;

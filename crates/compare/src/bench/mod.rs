@@ -1,14 +1,14 @@
 //! Benchmarks of servers side by side, over their sockets.
 //!
-//! All servers are measured in one run, in rounds that go from server to server, so that whatever else the machine does
-//! meets them alike; what is compared is each round's rates. Processor time for each request is measured as well: it
-//! tells what a server costs even where the load is the limit.
+//! All servers are measured in one run, in rounds that alternate between them, so that other load on the machine affects all of
+//! them; rates are compared within a round. CPU time per request is measured as well: it shows the cost of a server even where
+//! the benchmark itself is the bottleneck.
 //!
 //! | file | concept |
 //! |---|---|
-//! | `workload`, `scripts` | what is sent |
-//! | `load` | the connections that send it |
-//! | `server` | the servers, and what the system says about them |
+//! | `workload`, `scripts` | the requests |
+//! | `load` | the connections that send them |
+//! | `server` | the servers, and the CPU time and memory of their processes |
 //! | `speed` | rates and latencies |
 //! | `footprint` | memory |
 
@@ -31,28 +31,28 @@ pub enum Measure {
     Footprint,
 }
 
-/// Which rates to measure, and how long.
+/// The options of a speed measurement.
 pub struct Speed {
-    /// Names of workloads; all if there are none.
+    /// The names of the workloads; all if the list is empty.
     pub workloads: Vec<String>,
     pub connections: Vec<usize>,
     pub pipelines: Vec<usize>,
-    /// For each row.
+    /// The time for each row and server.
     pub seconds: f64,
-    /// For each row, in the place of `seconds`.
+    /// The number of requests for each row and server, instead of `seconds`.
     pub requests: Option<u64>,
     pub rounds: u32,
 }
 
 pub struct Options {
-    /// The server that the others are compared with; one of our own if there is none.
+    /// The server that is compared with the others; without one, a redlatch is started.
     pub subject: Option<String>,
     pub against: Vec<String>,
     pub measure: Measure,
 }
 
 impl Options {
-    /// The most connections that are open at once.
+    /// Returns the most connections that are open at once.
     pub fn connections(&self) -> usize {
         let servers = self.against.len() + 1;
         match &self.measure {
@@ -62,10 +62,10 @@ impl Options {
     }
 }
 
-/// Measures, and writes Markdown tables to `out`.
+/// Runs the benchmark and writes Markdown tables to `out`.
 ///
 /// # Errors
-/// One line: why a server cannot be measured.
+/// Why a server cannot be measured, in one line.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), String> {
     let mut servers = vec![match &options.subject {
         Some(address) => Server::at(address)?,
@@ -80,18 +80,18 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), String> {
     }
 }
 
-/// A line of a table; a reader that has gone away is no error.
+/// Writes a line of a table. Ignores errors, because the reader may close the pipe early.
 fn say(out: &mut dyn Write, line: impl AsRef<str>) {
     let _ = writeln!(out, "{}", line.as_ref());
     let _ = out.flush();
 }
 
-/// What stands between the headings of a Markdown table and its rows.
+/// Returns the delimiter row below the headings of a Markdown table.
 fn rule(headings: &str) -> String {
     headings.chars().map(|c| if c == '|' { '|' } else { '-' }).collect()
 }
 
-/// A whole number in groups of three digits.
+/// Formats a number in groups of three digits.
 fn grouped(number: f64) -> String {
     let digits = format!("{number:.0}");
     let groups: Vec<&str> = digits

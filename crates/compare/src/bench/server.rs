@@ -1,4 +1,4 @@
-//! A server under measurement: where it is, what it is, and what the system says about its process.
+//! A server under measurement, and the CPU time and memory of its process.
 
 use std::fs;
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -9,20 +9,20 @@ use crate::diff::link::Link;
 use crate::diff::target::Target;
 use redlatch_core::version::Version;
 
-/// A server that runs.
+/// A running server.
 pub struct Server {
     pub name: String,
     pub addr: SocketAddr,
     process: Option<u32>,
-    /// Ends with this value, if it is our own.
+    /// The process, if this value has started it; dropping the value kills it.
     _own: Option<Target>,
 }
 
 impl Server {
-    /// One that runs already.
+    /// Connects to a running server.
     ///
     /// # Errors
-    /// One line: it is not there, does not answer, or wants a password.
+    /// The server cannot be reached, does not answer, or needs a password.
     pub fn at(address: &str) -> Result<Server, String> {
         let addr = address
             .to_socket_addrs()
@@ -32,7 +32,7 @@ impl Server {
         Server::new(addr, None)
     }
 
-    /// A Redlatch of our own, in a process of its own.
+    /// Starts a redlatch as a child process.
     pub fn spawn() -> Result<Server, String> {
         let own = Target::spawn(Version::V7_4, Stdio::inherit())?;
         Server::new(own.addr, Some(own))
@@ -57,12 +57,12 @@ impl Server {
         Ok(Server { name: format!("{name} :{}", addr.port()), addr, process, _own: own })
     }
 
-    /// A connection for requests one by one.
+    /// Opens a connection for single requests.
     pub fn link(&self) -> Result<Link, String> {
         Link::open(self.addr)
     }
 
-    /// Sends a request and gives the reply.
+    /// Sends a request and returns the reply.
     pub fn call(&self, link: &mut Link, request: &[u8]) -> Result<Vec<u8>, String> {
         link.send(request);
         let reply = link.receive().ok_or_else(|| format!("{} stopped answering", self.addr))?;
@@ -74,7 +74,7 @@ impl Server {
         }
     }
 
-    /// Processor time that its process has used so far, on this machine and where the system tells.
+    /// Returns the CPU time that the process has used so far, if it runs on this machine and the system tells.
     pub fn cpu_time(&self) -> Option<Duration> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.process?)).ok()?;
         let used_ns = tasks.filter_map(|task| {
@@ -84,7 +84,7 @@ impl Server {
         Some(Duration::from_nanos(used_ns.sum())).filter(|used| !used.is_zero())
     }
 
-    /// Memory that its process occupies, in bytes.
+    /// Returns the resident memory of the process, in bytes.
     pub fn resident_bytes(&self) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process?)).ok()?;
         let kib = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
@@ -92,7 +92,7 @@ impl Server {
     }
 }
 
-/// Processor time that this thread, which sends the load, has used so far.
+/// Returns the CPU time that this thread, which sends the load, has used so far.
 pub fn own_cpu_time() -> Option<Duration> {
     let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     Some(Duration::from_nanos(text.split(' ').next()?.parse().ok()?))

@@ -1,4 +1,4 @@
-//! Rates and latencies of servers that are driven in turn.
+//! Measures rates and latencies of servers in alternating rounds.
 
 use std::io::Write;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::server::{Server, own_cpu_time};
 use super::workload::{self, WAKEUP, WORKLOADS, Workload};
 use super::{Speed, grouped, rule, say};
 
-/// The part of a round that goes before the measurement.
+/// The length of the warm-up, as a part of a round.
 const WARM_UP: f64 = 0.2;
 
 pub fn run(servers: &[Server], speed: &Speed, out: &mut dyn Write) -> Result<(), String> {
@@ -47,12 +47,12 @@ pub fn run(servers: &[Server], speed: &Speed, out: &mut dyn Write) -> Result<(),
     Ok(())
 }
 
-/// One server of a row, and what was measured of it.
+/// A server in a row, with its measurements.
 struct Entry<'a> {
     server: &'a Server,
     load: Load,
     total: Measured,
-    /// Requests in a second, by round.
+    /// Requests per second in each round.
     rates: Vec<f64>,
     server_cpu: Option<Duration>,
     load_cpu: Duration,
@@ -86,7 +86,7 @@ fn row(
         });
     }
     for round in 0..speed.rounds {
-        // Who comes first changes from round to round.
+        // Each round begins with another server.
         let first = round as usize % entries.len();
         let (late, early) = entries.split_at_mut(first);
         for entry in early.iter_mut().chain(late) {
@@ -104,7 +104,7 @@ fn row(
 }
 
 impl Speed {
-    /// The end of a part of a round.
+    /// Returns when a part of a round ends.
     fn until(&self, part: f64) -> Until {
         let part = part / self.rounds as f64;
         match self.requests {
@@ -133,12 +133,12 @@ impl Entry<'_> {
         Ok(())
     }
 
-    /// Processor time of the server for a request.
+    /// Returns the server's CPU time per request, in µs.
     fn cpu_us(&self) -> Option<f64> {
         self.server_cpu.map(|used| used.as_secs_f64() * 1e6 / self.total.requests as f64)
     }
 
-    /// How many times as fast this one is as another, and how many times as little processor time it takes.
+    /// Returns by which factor this server is faster than another, by rate and by CPU time.
     fn compared_with(&self, other: &Entry) -> (String, String) {
         let by_cpu = self.cpu_us().zip(other.cpu_us()).map(|(own, others)| format!("× {:.2}", others / own));
         (ratio(&self.rates, &other.rates), by_cpu.unwrap_or_default())
@@ -167,7 +167,7 @@ impl Entry<'_> {
     }
 }
 
-/// How many times as fast the subject is: the median of the rounds, and the least and the most.
+/// Formats by which factor the subject is faster: median, minimum and maximum over the rounds.
 fn ratio(subject: &[f64], other: &[f64]) -> String {
     let ratios: Vec<f64> = subject.iter().zip(other).map(|(subject, other)| subject / other).collect();
     let least = ratios.iter().copied().fold(f64::INFINITY, f64::min);
@@ -182,7 +182,7 @@ fn median(values: &[f64]) -> f64 {
     if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
 }
 
-/// Makes a server know the scripts, and the keys ready.
+/// Loads the scripts into a server and prepares the keys.
 fn prepare(server: &Server, workload: &Workload, keys: usize) -> Result<(), String> {
     clean(server, keys)?;
     let mut link = server.link()?;

@@ -1,23 +1,23 @@
-//! What a benchmark sends: requests as text with places for the key and the one who asks.
+//! The requests of the benchmarks, as text with placeholders for keys, owners and scripts.
 
 use redlatch_core::script::sha1_hex;
 use redlatch_core::wire::client::encode;
 
-/// Requests that are sent again and again.
+/// A sequence of requests that is sent repeatedly.
 #[derive(Debug)]
 pub struct Workload {
     pub name: &'static str,
     pub about: &'static str,
-    /// Sent once for each key before the measurement.
+    /// The requests that prepare a key before the measurement.
     before: &'static [&'static str],
-    /// Sent in turn, all of them for one key before the next.
+    /// The requests that are measured: all of them for one key, then for the next.
     pub steps: &'static [&'static str],
 }
 
-/// Subscribers of one channel, and the time from a PUBLISH until each has its message.
+/// The workload that measures the time from a PUBLISH until all subscribers of the channel have the message.
 pub const WAKEUP: &str = "wakeup";
 
-/// What stands in the place of a name in braces. Scripts are called by their SHA-1.
+/// The scripts that names in braces refer to. A placeholder is replaced by the SHA-1 of the script.
 const SCRIPTS: &[(&str, &str)] = &[
     ("acquire", include_str!("scripts/acquire.lua")),
     ("release", include_str!("scripts/release.lua")),
@@ -102,33 +102,33 @@ pub const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// The names of the workloads.
+/// Returns the names of the workloads.
 pub fn names() -> impl Iterator<Item = &'static str> {
     WORKLOADS.iter().map(|workload| workload.name)
 }
 
-/// The text of one of the scripts.
+/// Returns the text of a script.
 pub fn script(name: &str) -> Option<&'static str> {
     SCRIPTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The requests that make a server know all scripts.
+/// Returns the requests that load all scripts.
 pub fn load_scripts() -> impl Iterator<Item = Vec<u8>> {
     SCRIPTS.iter().map(|(_, text)| encode(&["SCRIPT", "LOAD", text]))
 }
 
-/// The requests that subscribe to the channel of [`WAKEUP`], and publish on it.
+/// Returns the request that subscribes to the channel of [`WAKEUP`].
 pub fn subscribe() -> Vec<u8> {
     request("SUBSCRIBE {channel}", 0)
 }
 
 impl Workload {
-    /// The requests that prepare a key.
+    /// Returns the requests that prepare a key.
     pub fn before(&self, key: usize) -> impl Iterator<Item = Vec<u8>> {
         self.before.iter().map(move |text| request(text, key))
     }
 
-    /// What one connection sends in turn: batches of `pipeline` requests each, over keys from `first_key` on.
+    /// Returns the batches that one connection sends in a loop: `pipeline` requests each, over keys from `first_key` on.
     pub fn batches(&self, first_key: usize, pipeline: usize) -> Vec<Vec<u8>> {
         let steps = self.steps.len();
         let batches = (1..=steps).find(|count| (count * pipeline).is_multiple_of(steps)).unwrap_or(steps);
@@ -139,12 +139,12 @@ impl Workload {
     }
 }
 
-/// The request that removes what the workloads leave behind at a key.
+/// Returns the request that removes everything that the workloads have written for a key.
 pub fn clean(key: usize) -> Vec<u8> {
     request("DEL {key} {key}:queue {key}:due {key}:{holder}:1 {key}:{other}:1", key)
 }
 
-/// A line of words as a request, with the places in braces filled in.
+/// Encodes a line as a request, with the placeholders replaced.
 pub fn request(text: &str, key: usize) -> Vec<u8> {
     let words: Vec<String> = text
         .split(' ')
@@ -169,7 +169,7 @@ mod tests {
     use super::*;
     use redlatch_lab::sim::{Sim, SimOptions};
 
-    /// Every script does its work: no step answers with an error, and nothing stays behind.
+    /// Every workload runs without an error reply and leaves no keys.
     #[test]
     fn workloads_run_clean() {
         for workload in WORKLOADS {

@@ -1,9 +1,9 @@
-//! Replies, and whether two of them are the same.
+//! Compares replies.
 
 use super::exclusions::Compare;
 use redlatch_core::wire::client::value_len;
 
-/// The values in `buf`; what is incomplete counts as one.
+/// Splits `buf` into its values; an incomplete rest counts as one value.
 pub fn values(mut buf: &[u8]) -> Vec<&[u8]> {
     let mut values = Vec::new();
     while !buf.is_empty() {
@@ -14,27 +14,27 @@ pub fn values(mut buf: &[u8]) -> Vec<&[u8]> {
     values
 }
 
-/// The elements of an aggregate.
+/// Returns the elements of an aggregate.
 pub fn elements(buf: &[u8]) -> Vec<&[u8]> {
     let header = memchr::memchr(b'\n', buf).map_or(buf.len(), |at| at + 1);
     values(&buf[header..])
 }
 
-/// Puts the messages that one PUBLISH sent to several patterns in an order of their own: Redis walks a hash table.
+/// Sorts the messages that one PUBLISH has sent to several patterns: Redis sends them in hash-table order.
 pub fn sort_pattern_messages(values: &mut [&[u8]]) {
     for run in values.chunk_by_mut(|a, b| event_of(a).is_some() && event_of(a) == event_of(b)) {
         run.sort_unstable();
     }
 }
 
-/// Channel and text of a message to a pattern.
+/// Returns the channel and the text of a message to a pattern.
 fn event_of(message: &[u8]) -> Option<Vec<&[u8]>> {
     let parts = elements(message);
     (parts.len() == 4 && parts[0] == b"$8\r\npmessage\r\n").then(|| parts[2..].to_vec())
 }
 
-/// Puts what a client was told between replies behind them. Before 7.2, each command had a place of its own for the events that
-/// it caused.
+/// Moves messages that came between replies behind them. Before 7.2, the position of the events that a command causes depends on
+/// the command.
 pub fn move_pushes_behind(values: &mut [&[u8]]) {
     values.sort_by_key(|value| is_push(value));
 }
@@ -69,7 +69,7 @@ fn sorted_lines(buf: &[u8]) -> Vec<&[u8]> {
     lines
 }
 
-/// How far two readings of a clock may be apart.
+/// How far two readings of a clock may be apart, in the unit of the reply.
 const TOLERANCE: u64 = 100;
 
 fn nearly(ours: &[u8], theirs: &[u8]) -> bool {

@@ -1,4 +1,4 @@
-//! Random rounds of commands.
+//! Generates random rounds of commands.
 
 use redlatch_core::commands::command::{Command, key_positions};
 use redlatch_core::commands::table;
@@ -10,29 +10,29 @@ use super::pools::{self, Pools};
 use super::shapes::{self, FOREIGN, Family, RUN, RUN_PROTECTED};
 use super::step::Step;
 
-/// The connections that send commands; one more only listens.
+/// The number of connections that send commands; one more only listens.
 const SENDERS: usize = 3;
 const LISTENER: usize = SENDERS;
 
-/// A command that can be sent.
+/// A command that is sent, with the form of its arguments.
 #[derive(Clone, Copy)]
 struct Entry {
     row: &'static Command,
     form: Option<&'static str>,
 }
 
-/// One step in a hundred times this takes its 45 ms.
+/// One step in this many times a hundred involves a timeout, and takes 45 ms.
 const TIMED: usize = 40;
 
-/// Makes rounds for one family.
+/// Generates rounds for one family.
 pub struct Generator {
     family: &'static Family,
     version: Version,
     pools: Pools,
     own: Vec<Entry>,
     foreign: Vec<Entry>,
-    /// Whether this round has SORT; the others have numbers beyond a double. Redis leaves `ERANGE` behind after such a
-    /// number, and SORT takes it for its own.
+    /// Whether this round has SORT; other rounds have numbers beyond a double. Redis leaves `errno` at `ERANGE` after such a
+    /// number, and SORT takes that for an error in its own arguments.
     sorts: bool,
 }
 
@@ -66,11 +66,11 @@ impl Generator {
         }
     }
 
-    /// About `len` steps that begin on empty databases with fresh connections.
+    /// Generates about `len` steps, to be run on empty databases with new connections.
     pub fn round(&mut self, len: usize, resp3: bool) -> Vec<Step> {
         self.sorts = self.pools.once_in(2);
         let mut steps = self.preamble(resp3);
-        // Some rounds change the connection with every step, others stay for a while.
+        // Some rounds change the connection at every step, others rarely.
         let stay = [1, 8, 8, 30, 30, 30, 100, 100][self.pools.rng.below(8)];
         let mut client = 0;
         while steps.len() < len {
@@ -92,7 +92,7 @@ impl Generator {
     fn preamble(&mut self, resp3: bool) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut say = |client: usize, words: &str, compare| {
-            let argv = words.split(' ').map(|word| word.as_bytes().to_vec()).collect();
+            let argv = words.split(' ').map(|arg| arg.as_bytes().to_vec()).collect();
             steps.push(Step::new(client, argv, compare));
         };
         if resp3 {
@@ -101,7 +101,7 @@ impl Generator {
         if self.pools.once_in(2) {
             say(0, "CONFIG SET notify-keyspace-events KEA", Compare::Exactly);
             say(LISTENER, "PSUBSCRIBE __key*__:*", Compare::Exactly);
-            // In RESP3 the events of a client's own commands come among its replies; before 7.2 even within them.
+            // In RESP3 a client receives the events of its own commands among its replies; before 7.2 even within them.
             if resp3 && self.version >= Version::V7_2 && self.pools.once_in(3) {
                 say(0, "PSUBSCRIBE __key*__:*", Compare::Exactly);
             }
@@ -119,12 +119,12 @@ impl Generator {
         steps
     }
 
-    /// A random command of this round.
+    /// Generates a command for this round.
     fn command(&mut self, in_script: bool) -> (Vec<Vec<u8>>, Compare) {
         loop {
             let (argv, compare) = self.any_command(in_script);
             let is_sort = [&b"sort"[..], b"sort_ro"].iter().any(|name| argv[0].eq_ignore_ascii_case(name));
-            let overflows = || argv.iter().any(|word| pools::OVERFLOWS.contains(&word.as_slice()));
+            let overflows = || argv.iter().any(|arg| pools::OVERFLOWS.contains(&arg.as_slice()));
             let fits = if self.sorts { !overflows() } else { !is_sort };
             if fits {
                 return (argv, compare);
@@ -132,19 +132,19 @@ impl Generator {
         }
     }
 
-    /// A random command: the family's own or a foreign one, malformed now and then.
+    /// Generates a command of the family or a foreign one, sometimes malformed.
     fn any_command(&mut self, in_script: bool) -> (Vec<Vec<u8>>, Compare) {
         let foreign = self.pools.once_in(self.family.foreign) || in_script;
         let entries = if foreign { &self.foreign } else { &self.own };
         let entry = entries[self.pools.rng.below(entries.len())];
         let mut argv: Vec<Vec<u8>> =
-            entry.row.name.split('|').map(|word| self.pools.keyword(&word.to_ascii_uppercase())).collect();
+            entry.row.name.split('|').map(|name| self.pools.keyword(&name.to_ascii_uppercase())).collect();
         let name_len = argv.len();
         match entry.form {
             Some(form) => argv.extend(grammar::expand(form, &mut self.pools)),
             None => self.fill(entry.row, &mut argv),
         }
-        if argv.iter().any(|word| word == RUN.as_bytes() || word == RUN_PROTECTED.as_bytes()) && !in_script {
+        if argv.iter().any(|arg| arg == RUN.as_bytes() || arg == RUN_PROTECTED.as_bytes()) && !in_script {
             argv.truncate(2);
             argv.push(b"0".to_vec());
             argv.extend(self.scripted());
@@ -154,7 +154,7 @@ impl Generator {
         (argv, exclusions::compare_of(entry.row.name))
     }
 
-    /// A command for a script to run: one whose reply is the same everywhere.
+    /// Generates a command for a script to run, whose reply does not depend on the server.
     fn scripted(&mut self) -> Vec<Vec<u8>> {
         loop {
             let (argv, compare) = self.command(true);
@@ -164,7 +164,7 @@ impl Generator {
         }
     }
 
-    /// Arguments for a row without a form: as many as its arity asks, keys where it says.
+    /// Adds arguments for a command without a form: as many as its arity requires, with keys at the key positions.
     fn fill(&mut self, row: &Command, argv: &mut Vec<Vec<u8>>) {
         let least = row.arity.unsigned_abs() as usize;
         let more = if row.arity < 0 { self.pools.rng.below(3) } else { 0 };
@@ -177,7 +177,7 @@ impl Generator {
         }
     }
 
-    /// Takes an argument away, adds one or puts an odd one in the place of another.
+    /// Makes a command malformed: removes, adds or replaces an argument.
     fn spoil(&mut self, argv: &mut Vec<Vec<u8>>, name_len: usize) {
         let args = argv.len() - name_len;
         let at = name_len + self.pools.rng.below(args.max(1));
@@ -205,10 +205,10 @@ impl Generator {
         steps
     }
 
-    /// Something that ends by itself within 20 ms: a key, or the patience of a blocked client.
+    /// Generates steps with a timeout of 20 ms: the TTL of a key, or the timeout of a blocked client.
     fn timed(&mut self, client: usize) -> Vec<Step> {
         let key = self.pools.word("key");
-        let argv = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect();
+        let argv = |words: &[&[u8]]| words.iter().map(|arg| arg.to_vec()).collect();
         let (argv, settles): (Vec<Vec<u8>>, bool) = match self.pools.rng.below(4) {
             0 => (argv(&[b"PEXPIRE", &key, b"20"]), true),
             1 => (argv(&[b"SET", &key, b"v", b"PX", b"20"]), true),
@@ -218,12 +218,12 @@ impl Generator {
         let mut first = Step::new(client, argv, Compare::Exactly);
         first.wait_ms = 45;
         first.stands_alone = true;
-        // Redis emits `expired` when it comes across the key, so something has to.
+        // Redis emits `expired` only when it accesses the key, so a step has to.
         let look = Step::new(client, vec![b"EXISTS".to_vec(), key.clone()], Compare::Exactly);
         if settles {
             first.then = Some(Box::new(look));
         }
-        // Queued, it would begin to count when EXEC comes.
+        // In a transaction the timeout would start only at EXEC.
         vec![Step::new(client, vec![b"DISCARD".to_vec()], Compare::Exactly), first]
     }
 }

@@ -1,19 +1,19 @@
-//! The form of a command's arguments, in a few characters, and the random arguments it stands for.
+//! A compact notation for the form of a command's arguments, and its expansion to random arguments.
 //!
 //! ```text
-//! key                 a word from the pool of that name (see `pools`)
-//! COUNT               the word itself, in any case
-//! key...              one to four of them
-//! #key                how many, then the keys
+//! key                 an argument from the pool of that name (see `pools`)
+//! COUNT               this keyword, in upper or lower case
+//! key...              one to four arguments
+//! #key                their number, then the arguments
 //! ( a | b c )         one of these; `( a b )...` one to four times
-//! [ a | b ]           the same, or nothing
-//! { a | b | c d }     some of these, in any order
-//! =                   at the beginning: never made malformed
+//! [ a | b ]           one of these, or nothing
+//! { a | b | c d }     any of these, in any order
+//! =                   at the beginning: the command is never made malformed
 //! ```
 
 use super::pools::Pools;
 
-/// A piece of a form.
+/// A part of a form.
 enum Node<'a> {
     Word(&'a str),
     Counted(&'a str),
@@ -23,7 +23,7 @@ enum Node<'a> {
     Repeated(Box<Node<'a>>),
 }
 
-/// Random words of a form.
+/// Expands a form to random arguments.
 pub fn expand(form: &str, pools: &mut Pools) -> Vec<Vec<u8>> {
     let mut tokens = form.trim_start_matches('=').split_ascii_whitespace();
     let mut words = Vec::new();
@@ -35,7 +35,7 @@ pub fn expand(form: &str, pools: &mut Pools) -> Vec<Vec<u8>> {
     words
 }
 
-/// The alternatives up to a closing bracket, and that bracket.
+/// Parses the alternatives up to a closing bracket. Returns them and the bracket.
 fn parse<'a>(tokens: &mut impl Iterator<Item = &'a str>) -> (Vec<Vec<Node<'a>>>, &'a str) {
     let mut alternatives = vec![Vec::new()];
     while let Some(token) = tokens.next() {

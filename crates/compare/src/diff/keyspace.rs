@@ -1,4 +1,4 @@
-//! The whole keyspace of both servers, compared key by key.
+//! Compares the keyspaces of both servers, key by key.
 
 use super::compare::elements;
 use super::exclusions::Compare;
@@ -8,11 +8,10 @@ use super::runner::{Difference, Fatal, Runner, bulk_text};
 const DATABASES: &[&str] = &["0", "1"];
 
 impl Runner {
-    /// Compares every key: its type, encoding, time to live and value. The first difference is given.
+    /// Compares type, encoding, time to live and value of every key. Returns the first difference.
     pub(super) fn compare_keyspaces(&mut self, case: &mut Vec<String>) -> Result<Option<Difference>, Fatal> {
         for db in DATABASES {
-            let all =
-                [(words(&["SELECT", db]), Compare::Exactly), (words(&["KEYS", "*"]), Compare::AnyOrder)];
+            let all = [(args(&["SELECT", db]), Compare::Exactly), (args(&["KEYS", "*"]), Compare::AnyOrder)];
             let keys = match self.ask(&all, case)? {
                 Ok(replies) => elements(&replies[1]).into_iter().filter_map(bulk_text).collect::<Vec<_>>(),
                 Err(difference) => return Ok(Some(difference)),
@@ -54,16 +53,16 @@ impl Runner {
     }
 }
 
-/// The command that reads the value of a key, and how what it gives is compared.
+/// Returns the command that reads the value of a key, and how its replies are compared.
 fn value_of(key: &[u8], kind: &[u8], encoding: &[u8]) -> Option<(Vec<Vec<u8>>, Compare)> {
-    // Fields with lifetimes come in the order in which they end, to the millisecond.
+    // Fields with a TTL come in the order of their expiry times, in ms.
     let is_ordered = !encoding.ends_with(b"hashtable\r\n") && !encoding.ends_with(b"listpackex\r\n");
     let order = if is_ordered { Compare::Exactly } else { Compare::AnyOrder };
     match kind.trim_ascii() {
         b"+string" => Some((of_key(key, &["GET"], &[]), Compare::Exactly)),
         b"+hash" => Some((of_key(key, &["HGETALL"], &[]), order)),
         b"+list" => Some((of_key(key, &["LRANGE"], &["0", "-1"]), Compare::Exactly)),
-        // A compact set may have been stored from a hash table, in its order.
+        // A compact set may have been stored from a hash table, in the order of the table.
         b"+set" => Some((of_key(key, &["SMEMBERS"], &[]), Compare::AnyOrder)),
         b"+zset" => Some((of_key(key, &["ZRANGE"], &["0", "-1", "WITHSCORES"]), Compare::Exactly)),
         _ => None,
@@ -71,9 +70,9 @@ fn value_of(key: &[u8], kind: &[u8], encoding: &[u8]) -> Option<(Vec<Vec<u8>>, C
 }
 
 fn of_key(key: &[u8], before: &[&str], after: &[&str]) -> Vec<Vec<u8>> {
-    [words(before), vec![key.to_vec()], words(after)].concat()
+    [args(before), vec![key.to_vec()], args(after)].concat()
 }
 
-fn words(words: &[&str]) -> Vec<Vec<u8>> {
-    words.iter().map(|word| word.as_bytes().to_vec()).collect()
+fn args(args: &[&str]) -> Vec<Vec<u8>> {
+    args.iter().map(|arg| arg.as_bytes().to_vec()).collect()
 }

@@ -1,4 +1,4 @@
-//! Connections to the two servers.
+//! Blocking connections to a server.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use redlatch_core::wire::client::{encode, value_len};
 
-/// How long a server may take for an answer that it has to give at once.
+/// How long a server may take for a reply.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// One connection.
@@ -32,13 +32,13 @@ impl Link {
     }
 
     pub fn send(&mut self, bytes: &[u8]) {
-        // A server that has closed the connection is told by what does not come back.
+        // A connection that the server has closed shows when no reply comes.
         if self.stream.write_all(bytes).is_err() {
             self.closed = true;
         }
     }
 
-    /// Takes in what comes next. False: nothing came in time, or never will.
+    /// Reads what comes next. Returns false if nothing comes in time or the connection is closed.
     fn read(&mut self) -> bool {
         let mut chunk = [0; 16384];
         loop {
@@ -57,7 +57,7 @@ impl Link {
         }
     }
 
-    /// The next value, waited for; `None` if the server has ended the connection or takes too long.
+    /// Waits for the next value. Returns `None` if the server closes the connection or takes too long.
     pub fn receive(&mut self) -> Option<Vec<u8>> {
         loop {
             if let Some(len) = value_len(&self.received) {
@@ -75,15 +75,15 @@ impl Link {
     }
 }
 
-/// Takes in what has arrived on any of the connections.
+/// Reads what has arrived on any of the connections.
 pub fn take_in<'a>(links: impl Iterator<Item = &'a mut Link>) {
     let mut open: Vec<&mut Link> = links.filter(|link| !link.closed).collect();
     while !open.is_empty() {
         let mut fds: Vec<PollFd> = open.iter().map(|link| PollFd::new(&link.stream, PollFlags::IN)).collect();
-        // An interrupted poll has found nothing, and is followed by another look.
+        // An interrupted poll reports nothing; the caller polls again.
         let _ = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
         let mut ready = fds.iter().map(|fd| !fd.revents().is_empty()).collect::<Vec<_>>().into_iter();
-        // There may be more on those that had something.
+        // A connection that had data may have more.
         open.retain_mut(|link| ready.next() == Some(true) && link.read());
     }
 }

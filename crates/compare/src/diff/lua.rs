@@ -1,27 +1,27 @@
-//! Random Lua scripts.
+//! Generates random Lua scripts.
 //!
-//! A script is a few lines, one statement each, so that a difference is shrunk by leaving out lines. Statements and
-//! expressions are grown from templates, in which `$` and a letter stand for a random part:
+//! A script has a few lines with one statement each, so that a difference can be shrunk by removing lines. Statements and
+//! expressions are expanded from templates, in which `$` and a letter are replaced by a random part:
 //!
 //! ```text
 //! $e expression   $s text      $n number     $i small integer   $t table     $b true or false
 //! $v variable     $F function  $S statement  $k index           $K metamethod
-//! $c words of a command        $o format     $p pattern         $f format of struct.pack
+//! $c arguments of a command    $o format     $p pattern         $f format of struct.pack
 //! $j JSON         $m MessagePack              $x bytes
 //! ```
 //!
-//! What the servers may not be asked is not among them: the address of a table, the time, as much memory as there is, and an
-//! uncaught error that ends a redis-server (a table without a text `err`, or one that raises when it is written to), or the
-//! reply: since 7.2 an error with a line end is sent as two lines.
+//! The templates avoid everything that cannot be compared: the address of a table, the time, exhausting all memory, uncaught
+//! errors that crash a redis-server (a table without a text `err`, or one that raises an error when it is written to), and
+//! error texts with a line end, which break the protocol: since 7.2 such an error is sent as two lines.
 
 use super::grammar;
 use super::payloads;
 use super::pools::Pools;
 use super::shapes;
 
-/// What scripts say is collected in `o` by `out`, in a form that shows everything about a value. Functions made by `few` can be
-/// called a few times only, so that none goes on for ever, nor an error handler until the C stack is full: how often that is differs, and a
-/// redis-server that meets it within a command takes all later commands of scripts for recursive ones.
+/// The beginning of every script. `out` collects the output in `o`, in a form that shows everything about a value. `few` limits how
+/// often a function can be called, so that none loops for ever and no error handler fills the C stack: the depth at which that happens
+/// differs, and a redis-server that meets it within a command takes all later commands of scripts for recursive calls.
 const HEAD: &str = "\
 local o, a, b, c, d = {}
 local function show(v, deep) local t = type(v) if t == 'number' then return string.format('%.17g', v) elseif t == 'string' then return string.format('%q', v) elseif t ~= 'table' then return t == 'boolean' and tostring(v) or t elseif deep > 4 then return '...' end local r, sorted = {}, false for k, x in next, v do sorted = sorted or type(k) == 'table' or type(k) == 'function' r[#r + 1] = show(k, deep + 1) .. '=' .. show(x, deep + 1) end if sorted then table.sort(r) end return '{' .. table.concat(r, ',') .. '}' end
@@ -31,7 +31,7 @@ local function few(f) local n = 0 return function(...) n = n + 1 if n < 6 then r
 local r = {pcall(function()
 ";
 
-/// How a script ends: with what it said, with a value of its own, or with the error that it met.
+/// How a script ends: it returns its output or another value, or raises the error that it met.
 const TAILS: &[&str] = &[
     "return table.concat(o, ' ')",
     "return table.concat(o, ' ')",
@@ -249,7 +249,7 @@ const EXPRESSIONS: &[&str] = &[
     "redis.nosuch",
     "redis[$s]",
     "redis.register_function($e)",
-    // What replies are made of.
+    // Tables that become replies.
     "{ok=$s}",
     "{err=$s}",
     "{err=$e}",
@@ -387,7 +387,7 @@ const EXPRESSIONS: &[&str] = &[
     "{type(print)}",
 ];
 
-/// Expressions that do not grow any more.
+/// Expressions without random subexpressions.
 const LEAVES: &[&str] =
     &["$n", "$s", "$s", "$v", "nil", "$b", "{}", "KEYS[1]", "ARGV[1]", "ARGV[2]", "{1, 2, 3}", "$i"];
 
@@ -665,7 +665,7 @@ const LIBRARIES: &[&str] = &[
     "ARGV",
 ];
 
-/// First lines of a script.
+/// Possible first lines of a script.
 const SHEBANGS: &[&str] = &[
     "#!lua",
     "#!lua flags=no-writes",
@@ -683,7 +683,7 @@ const SHEBANGS: &[&str] = &[
     "#!lua flags=no-writes flags=no-writes",
 ];
 
-/// Commands whose replies are the same everywhere.
+/// Commands whose replies do not depend on the server.
 const COMMANDS: &[&str] = &[
     "get",
     "get",
@@ -791,7 +791,7 @@ const COMMANDS: &[&str] = &[
     "nosuch",
 ];
 
-/// A random script.
+/// Generates a random script.
 pub fn script(pools: &mut Pools) -> Vec<u8> {
     let mut text = String::new();
     if pools.once_in(12) {
@@ -811,7 +811,7 @@ pub fn script(pools: &mut Pools) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// Appends what a template stands for; `depth` is how often it may grow.
+/// Expands a template and appends the result. `depth`: how deep expressions may nest.
 fn grow(template: &str, depth: usize, pools: &mut Pools, text: &mut String) {
     let mut parts = template.split('$');
     text.push_str(parts.next().unwrap_or_default());
@@ -852,7 +852,7 @@ fn grow(template: &str, depth: usize, pools: &mut Pools, text: &mut String) {
     }
 }
 
-/// The words of a command as arguments of `redis.call`: some as they are, some as numbers, some of another kind.
+/// Appends a command as the arguments of `redis.call`: most unchanged, some as numbers, some of another type.
 fn push_command(depth: usize, pools: &mut Pools, text: &mut String) {
     let name = pools.pick(COMMANDS);
     let mut words: Vec<Vec<u8>> = name.split('|').map(|word| pools.keyword(word)).collect();
@@ -868,7 +868,7 @@ fn push_command(depth: usize, pools: &mut Pools, text: &mut String) {
         let number =
             std::str::from_utf8(word).ok().filter(|word| word.parse::<f64>().is_ok_and(f64::is_finite));
         match number {
-            // A random number may not become the lifetime of a key.
+            // A random number must not become the TTL of a key.
             None if at >= name_len && !name.contains("expire") && pools.once_in(10) => {
                 grow("$e", depth.min(1), pools, text)
             }
@@ -878,7 +878,7 @@ fn push_command(depth: usize, pools: &mut Pools, text: &mut String) {
     }
 }
 
-/// Appends bytes as a Lua text.
+/// Appends bytes as a Lua string literal.
 fn push_literal(bytes: &[u8], text: &mut String) {
     text.push('\'');
     for &byte in bytes {

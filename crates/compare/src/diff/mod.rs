@@ -1,17 +1,17 @@
-//! Random differential testing: the same commands to two servers, whose answers have to be the same.
+//! Random differential testing: two servers get the same commands and have to give the same replies.
 //!
-//! A run goes through rounds of a few hundred commands. Each begins on empty databases with fresh connections, so a
-//! difference can be repeated, shrunk and printed as a case for `tests/differential`.
+//! A run consists of rounds of a few hundred commands. Each round begins with empty databases and new connections, so that
+//! a difference can be repeated, shrunk and printed as a case for `tests/differential`.
 //!
 //! | file | concept |
 //! |---|---|
-//! | `shapes` | what the arguments of each command look like, and the families |
-//! | `grammar`, `pools` | from a form to random words |
+//! | `shapes` | the form of each command's arguments, and the families |
+//! | `grammar`, `pools` | random arguments of a form |
 //! | `lua`, `payloads` | random scripts, and data for their libraries |
-//! | `exclusions` | what cannot be compared, and why |
+//! | `exclusions` | commands that cannot be compared, and why |
 //! | `generator` | random rounds |
-//! | `runner`, `pair`, `keyspace`, `compare` | both servers step by step |
-//! | `shrink` | the shortest case |
+//! | `runner`, `pair`, `keyspace`, `compare` | runs steps on both servers and compares |
+//! | `shrink` | shrinks a difference to a short case |
 
 // A driver: it talks to servers over sockets and waits for them.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -43,36 +43,38 @@ use target::Target;
 
 use redlatch_core::version::Version;
 
-/// What to compare.
+/// The options of a run.
 pub struct Options {
     pub against: String,
-    /// By default a server of our own.
+    /// The address of the server to test; by default a redlatch is started.
     pub subject: Option<String>,
-    /// By default all.
+    /// The families to send; by default all.
     pub families: Vec<String>,
-    /// For each family.
+    /// The number of commands per family.
     pub commands: usize,
     pub seed: u64,
-    /// By default both in turn.
+    /// The version of the protocol; by default both, alternating.
     pub resp: Option<u8>,
 }
 
-/// The names of the families.
+/// Returns the names of the families.
 pub fn family_names() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.name)
 }
 
-/// The word that starts a server of `diff`'s own, which ends with the process that started it.
+/// The argument that starts the server under test as a child process, which exits with its parent.
 pub const SUBJECT: &str = "diff-subject";
 
-/// Commands of a round.
+/// The number of commands in a round.
 const ROUND: usize = 300;
 
-/// A family is given up after so many differences.
+/// The number of differences after which a family is abandoned.
 const ENOUGH: usize = 25;
 
-/// Compares the servers and writes each difference to `out`, what goes on to `progress`. Gives the number of
-/// differences; the error says why nothing could be compared.
+/// Compares the servers. Writes each difference to `out` and progress messages to `progress`. Returns the number of differences.
+///
+/// # Errors
+/// Why the servers cannot be compared.
 pub fn run(options: &Options, out: &mut dyn Write, progress: &mut dyn FnMut(&str)) -> Result<usize, String> {
     let theirs = Target::at(&options.against)?;
     let version = theirs.version();
@@ -83,14 +85,14 @@ pub fn run(options: &Options, out: &mut dyn Write, progress: &mut dyn FnMut(&str
     let mut families = Vec::new();
     for name in &options.families {
         let family = FAMILIES.iter().find(|family| family.name == name);
-        families.push(family.ok_or_else(|| format!("no family is called '{name}'"))?);
+        families.push(family.ok_or_else(|| format!("there is no family '{name}'"))?);
     }
     if families.is_empty() {
         families.extend(FAMILIES);
     }
     let mut runner = Runner::new(ours, theirs)?;
     let result = run_families(&mut runner, &families, version, options, out, progress);
-    // Leave the servers as they were found, whatever came of it.
+    // Leave the servers empty, whatever the result.
     let cleaned = runner.reset();
     result.and_then(|differences| cleaned.map(|()| differences))
 }
@@ -131,7 +133,7 @@ struct FamilyRun<'a> {
     options: &'a Options,
     runner: &'a mut Runner,
     sent: usize,
-    /// The commands whose differences have been shown.
+    /// The kinds of difference that have been reported.
     seen: BTreeSet<String>,
     unrepeated: usize,
 }
@@ -155,7 +157,7 @@ impl FamilyRun<'_> {
             let outcome = self.runner.run(&steps, true)?;
             self.sent += outcome.sent;
             let Some(pipelined) = outcome.difference else { continue };
-            // Somewhere among the steps that were sent at once; one by one, it is known where.
+            // The difference is somewhere among steps sent together; sending them one by one locates it.
             self.runner.pace = Pace::OneByOne;
             let difference = self.runner.run(&steps, true)?.difference.unwrap_or(pipelined);
             let kind = kind_of(&difference);
@@ -179,8 +181,8 @@ impl FamilyRun<'_> {
     }
 }
 
-/// Differences of the same command with the same kinds of reply are taken for the same; those of scripts, if the replies
-/// are the same where they begin to differ.
+/// Returns the kind of a difference: the command and the types of both replies; for scripts, the replies from where they begin to
+/// differ. Only the first difference of each kind is reported.
 fn kind_of(difference: &runner::Difference) -> String {
     let (ours, theirs) = (&difference.ours, &difference.theirs);
     let from = if difference.command.starts_with("EVAL") {
@@ -202,7 +204,7 @@ fn describe(difference: &runner::Difference) -> String {
     format!("{}\n#   ours:   {ours}\n#   theirs: {theirs}", difference.line)
 }
 
-/// A difference as a case, with what each server said.
+/// Writes a difference as a case, with the replies of both servers.
 fn report(outcome: &Outcome, family: &Family, out: &mut dyn Write) -> std::io::Result<()> {
     let Some(difference) = &outcome.difference else { return Ok(()) };
     writeln!(out, "# {}: {}", family.name, describe(difference))?;

@@ -1,4 +1,4 @@
-//! The same connection at both servers, and what the comparison has to know of it.
+//! A connection to each server, and the state that comparing their replies needs.
 
 use super::compare::{elements, is_push, move_pushes_behind, same, sort_pattern_messages, values};
 use super::exclusions::{self, Compare};
@@ -9,19 +9,19 @@ use redlatch_core::version::Version;
 pub struct Pair {
     pub ours: Link,
     pub theirs: Link,
-    /// It has not been answered: it is blocked, and its steps are left out until it is.
+    /// Whether the connection is blocked. Its steps are skipped until it has a reply.
     pub waiting: bool,
-    /// Messages may come between its replies.
+    /// Whether messages may come between the replies.
     has_subscribed: bool,
     transaction: Transaction,
 }
 
-/// What is known of the transaction that a connection is in.
+/// The transaction of a connection.
 #[derive(Clone, Default)]
 struct Transaction {
-    /// How the parts of the reply to EXEC are compared.
+    /// How the elements of the reply to EXEC are compared.
     queued: Vec<Compare>,
-    /// Whether one of them is no single part of that reply.
+    /// Whether a queued command does not add exactly one element to that reply.
     has_unframed: bool,
 }
 
@@ -35,12 +35,12 @@ impl Pair {
         self.theirs.send(bytes);
     }
 
-    /// Whether it cannot be told which reply belongs to which step when several are sent at once.
+    /// Returns whether steps have to be sent one by one, because replies could not be assigned to steps otherwise.
     pub fn is_asked_singly(&self) -> bool {
         self.has_subscribed || self.transaction.has_unframed
     }
 
-    /// Whether both servers have sent the same; `asked` are the steps that it was asked, if any.
+    /// Returns whether both servers have sent the same. `asked`: the steps sent on this connection.
     pub fn agrees(&self, asked: &[Step], version: Version) -> bool {
         if self.ours.closed != self.theirs.closed {
             return false;
@@ -50,7 +50,7 @@ impl Pair {
             _ if ours == theirs => true,
             [] => self.same_values(None, version),
             [step] => {
-                // Before 7.2 the messages of a client's own commands came within the reply to EXEC.
+                // Before 7.2 a client receives messages of its own commands within the reply to EXEC.
                 let mixed = || version < Version::V7_2 && memchr::memmem::find(theirs, b"\r\n>").is_some();
                 if step.command() == "EXEC" && (self.transaction.has_unframed || mixed()) {
                     return same(ours, theirs, Compare::Kind);
@@ -61,7 +61,7 @@ impl Pair {
         }
     }
 
-    /// Whether the messages are the same, and the reply to a step among them.
+    /// Returns whether the messages, and the reply to a step among them, are the same.
     fn same_values(&self, step: Option<&Step>, version: Version) -> bool {
         let (mut ours, mut theirs) = (values(&self.ours.received), values(&self.theirs.received));
         sort_pattern_messages(&mut ours);
@@ -77,7 +77,7 @@ impl Pair {
         ours.len() == theirs.len() && ours.iter().zip(&theirs).all(|(ours, theirs)| same_value(ours, theirs))
     }
 
-    /// Whether several steps got the same replies.
+    /// Returns whether several steps got the same replies from both servers.
     fn same_replies(&self, asked: &[Step]) -> bool {
         let (ours, theirs) = (values(&self.ours.received), values(&self.theirs.received));
         let mut transaction = self.transaction.clone();
@@ -94,7 +94,7 @@ impl Pair {
                 .all(|(step, (ours, theirs))| same(step, ours, theirs))
     }
 
-    /// What was received is done with. Gives the number of values beyond the replies to what was asked.
+    /// Discards what was received. Returns the number of values besides the replies to the steps.
     pub fn consume(&mut self, asked: &[Step]) -> usize {
         let received = std::mem::take(&mut self.theirs.received);
         self.ours.received.clear();
@@ -120,7 +120,7 @@ impl Pair {
         values.len().saturating_sub(asked.len())
     }
 
-    /// What each server has sent and has not been consumed, for people.
+    /// Renders what each server has sent and has not been consumed.
     pub fn shown(&self) -> (Vec<u8>, Vec<u8>) {
         let shown = |link: &Link| {
             let end: &[u8] = if link.closed { b"(closed)" } else { b"" };
@@ -131,7 +131,7 @@ impl Pair {
 }
 
 impl Transaction {
-    /// Whether the replies to a step are the same: for EXEC, every part as its command asks.
+    /// Returns whether the replies to a step are the same. Compares each element of an EXEC as its command requires.
     fn same(&self, step: &Step, ours: &[u8], theirs: &[u8]) -> bool {
         if same(ours, theirs, step.compare) {
             return true;
@@ -147,7 +147,7 @@ impl Transaction {
                 .all(|((ours, theirs), how)| same(ours, theirs, *how))
     }
 
-    /// The reply to a step tells whether it was queued, or ended the transaction.
+    /// Updates the transaction by the reply to a step.
     fn go_on(&mut self, step: &Step, reply: &[u8]) {
         let ends = |command: &str| {
             command == "EXEC" || matches!(command, "DISCARD" | "RESET") && reply.starts_with(b"+")

@@ -1,4 +1,4 @@
-//! Input for the libraries of scripts. Data that is nearly right finds more than either right or random data.
+//! Generates input for the Lua libraries. Almost valid data finds more bugs than valid or random data.
 
 use redlatch_core::rng::Rng;
 
@@ -6,12 +6,12 @@ fn pick<'a>(rng: &mut Rng, from: &[&'a [u8]]) -> &'a [u8] {
     from[rng.below(from.len())]
 }
 
-/// Random bytes, fewer than `most`.
+/// Generates random bytes, fewer than `most`.
 pub fn bytes(rng: &mut Rng, most: usize) -> Vec<u8> {
     (0..rng.below(most)).map(|_| rng.below(256) as u8).collect()
 }
 
-/// A format of `struct.pack`.
+/// Generates a format of `struct.pack`.
 pub fn struct_format(rng: &mut Rng) -> Vec<u8> {
     let options: &[&[u8]] = &[
         b"b", b"B", b"h", b"H", b"l", b"L", b"T", b"i", b"I", b"i3", b"I5", b"i16", b"f", b"d", b"s", b"c0",
@@ -20,7 +20,7 @@ pub fn struct_format(rng: &mut Rng) -> Vec<u8> {
     (0..rng.below(6)).flat_map(|_| pick(rng, options)).copied().collect()
 }
 
-/// A text for `cjson.decode`.
+/// Generates a text for `cjson.decode`.
 pub fn json(rng: &mut Rng) -> Vec<u8> {
     let mut text = Vec::new();
     append_json(rng, 4, &mut text);
@@ -90,7 +90,7 @@ fn mutate(rng: &mut Rng, text: &mut Vec<u8>) {
     }
 }
 
-/// Data for `cmsgpack.unpack`.
+/// Generates data for `cmsgpack.unpack`.
 pub fn message_pack(rng: &mut Rng) -> Vec<u8> {
     let mut data = Vec::new();
     for _ in 0..rng.below(4) {
@@ -142,7 +142,7 @@ fn append_message_pack(rng: &mut Rng, depth: usize, data: &mut Vec<u8>) {
             let len = rng.below(4);
             data.push(0x80 | len as u8);
             for _ in 0..len {
-                // No tables as keys: their order in a table is that of their addresses.
+                // No tables as keys: they are ordered by address.
                 append_message_pack(rng, 0, data);
                 append_message_pack(rng, depth - 1, data);
             }

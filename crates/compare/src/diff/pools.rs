@@ -1,28 +1,28 @@
-//! Small pools of words, so that commands meet at the same keys, fields and members, and the odd ones that parsers
-//! stumble over.
+//! Small pools of arguments, so that commands use the same keys, fields and members. They include unusual ones that are hard
+//! to parse.
 
 use redlatch_core::rng::Rng;
 
-/// Random words by the name of their pool.
+/// Picks random arguments from named pools.
 pub struct Pools {
     pub rng: Rng,
-    /// The keys that the family at work fills: any command may use any key, but most use those.
+    /// The keys of the present family. Any command may use any key, but most use these.
     pub home: &'static [&'static str],
-    /// Whether scripts are random, rather than some of a few.
+    /// Whether scripts are generated, rather than picked from a list.
     pub grows_scripts: bool,
 }
 
-/// Every key there is. The first letters only say which values each mostly has.
+/// All keys. The first letter hints at the type of the value that a key mostly has.
 pub const KEYS: &[&str] = &["s1", "s2", "h1", "h2", "l1", "l2", "e1", "e2", "z1", "z2", "k1", "k2"];
 
-/// A field, member or value that no compact encoding takes.
+/// A field, member or value that is too long for compact encodings.
 const LONG: &str = "a-value-that-is-longer-than-the-sixty-four-bytes-that-a-listpack-takes";
 const EMBSTR_44: &str = "exactly-forty-four-bytes-that-stay-embedded!";
 const RAW_45: &str = "exactly-forty-five-bytes-that-are-a-raw-text!";
 
 const SMALL: &[&str] = &["0", "1", "2", "3", "5", "10", "-1", "-2", "-3", "100"];
 
-/// Numbers at limits, and what is almost a number.
+/// Numbers at limits, and texts that are almost numbers.
 const ODD: &[&str] = &[
     "9223372036854775807",
     "-9223372036854775808",
@@ -96,10 +96,10 @@ const ODD_FLOATS: &[&str] = &[
     "1e4000",
 ];
 
-/// Those of them that no double can hold.
+/// Those of them that a double cannot represent.
 pub const OVERFLOWS: &[&[u8]] = &[b"1e400", b"-1e400", b"1e-400", b"1e4000"];
 
-/// Lifetimes are far away or over at once: nothing may expire while commands run.
+/// TTLs are long or over at once: no key may expire while commands run.
 const SECONDS: &[&str] = &["1000", "20000", "300000", "1000"];
 const MS: &[&str] = &["1000000", "20000999", "300000500", "1000000"];
 const AT: &[&str] = &["4102444800", "33177117420"];
@@ -126,7 +126,7 @@ impl Pools {
         Pools { rng: Rng::new(seed), home: KEYS, grows_scripts: false }
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times`, at random.
     pub fn once_in(&mut self, times: usize) -> bool {
         self.rng.below(times) == 0
     }
@@ -135,7 +135,7 @@ impl Pools {
         words[self.rng.below(words.len())]
     }
 
-    /// A word of the pool that `name` names, or a keyword in a case of its own.
+    /// Returns an argument from the pool `name`. Any other name is a keyword, returned in random upper or lower case.
     pub fn word(&mut self, name: &str) -> Vec<u8> {
         let text = match name {
             "key" => return self.key(),
@@ -200,7 +200,7 @@ impl Pools {
         text.as_bytes().to_vec()
     }
 
-    /// A word that fits nowhere in particular. No small number is among them: as a time it would end too soon.
+    /// Returns an argument that fits nowhere in particular. None is a small number, which as a TTL would expire too soon.
     pub fn any(&mut self) -> &'static str {
         match self.rng.below(4) {
             0 => self.pick(ODD),

@@ -1,4 +1,4 @@
-//! Sends the same steps to both servers and compares everything that comes back.
+//! Sends the same steps to both servers and compares everything that they send.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use super::step::{Step, client_name, mark, quote};
 use super::target::Target;
 use redlatch_core::wire::client::encode;
 
-/// A place where the servers differ.
+/// A difference between the servers.
 pub struct Difference {
-    /// The step, or where the steps ended if the keyspaces differ behind them.
+    /// The index of the step; the number of steps if the keyspaces differ after them.
     pub at: usize,
-    /// What tells it from other differences: the command.
+    /// The command, which distinguishes this difference from others.
     pub command: String,
     /// The last line of the case.
     pub line: String,
@@ -22,40 +22,40 @@ pub struct Difference {
     pub theirs: Vec<u8>,
 }
 
-/// What a run of steps came to.
+/// The outcome of a run of steps.
 pub struct Outcome {
     pub difference: Option<Difference>,
-    /// The steps that were run, in the text form of a case.
+    /// The steps that were run, as the lines of a case.
     pub case: Vec<String>,
     pub sent: usize,
 }
 
-/// Why no more can be compared: a sentence.
+/// Why the comparison has to stop, as a sentence.
 pub type Fatal = String;
 
 /// How steps are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pace {
-    /// Steps of one connection that follow each other are sent at once. A difference says only that there is one.
+    /// Sends consecutive steps of a connection together. A difference does not tell the step.
     Pipelined,
-    /// Each step waits until the one before has been answered, to every connection that hears of it.
+    /// Sends each step after all connections have received the results of the previous one.
     OneByOne,
-    /// The same, and differences are believed sooner: for shrinking.
+    /// Like `OneByOne`, but accepts differences sooner: for shrinking.
     Hurried,
 }
 
 impl Pace {
-    /// How often a difference is looked at again before it is believed, so that a slow process is none, nor a key that
-    /// Redis deletes in its next cycle.
+    /// Returns how often a difference is checked again, so that neither a slow process nor a key that Redis deletes in its next cycle
+    /// counts as one.
     fn looks(self) -> u32 {
         if self == Pace::Hurried { 15 } else { 80 }
     }
 }
 
-/// No more steps than these are sent at once.
+/// The most steps that are sent together.
 const BATCH: usize = 50;
 
-/// Settings that rounds change; each begins with those of the servers.
+/// The settings that rounds change. Each round begins with the original values.
 const SETTINGS: &[&str] = &[
     "notify-keyspace-events",
     "hash-max-listpack-entries",
@@ -93,8 +93,8 @@ impl Runner {
         Ok(Runner { ours, theirs, control, pairs: Vec::new(), settings, pace: Pace::OneByOne })
     }
 
-    /// Runs steps from empty databases and fresh connections up to the first difference, and compares the
-    /// keyspaces behind the last one if `keyspace` says so.
+    /// Runs steps on empty databases with new connections, up to the first difference. `keyspace`: also compare the keyspaces after the
+    /// last step.
     pub fn run(&mut self, steps: &[Step], keyspace: bool) -> Result<Outcome, Fatal> {
         self.reset()?;
         let mut outcome = Outcome { difference: None, case: Vec::new(), sent: 0 };
@@ -116,7 +116,7 @@ impl Runner {
         Ok(outcome)
     }
 
-    /// A case that changes settings puts them back for the next one.
+    /// Adds lines to a case that restore the settings that it has changed.
     fn restore_settings(&self, steps: &[Step], case: &mut Vec<String>) {
         for (name, value) in &self.settings {
             let sets = |step: &Step| {
@@ -129,11 +129,11 @@ impl Runner {
         }
     }
 
-    /// Empties both servers and gives them their settings back.
+    /// Flushes both servers and restores their settings.
     pub fn reset(&mut self) -> Result<(), Fatal> {
         self.pairs.clear();
         self.control = open(&self.ours, &self.theirs)?;
-        // What was closed before is gone once the barrier is passed.
+        // After the barrier the servers have noticed all closed connections.
         let _ = self.barrier();
         let mut requests: Vec<Vec<Vec<u8>>> =
             vec![vec![b"FLUSHALL".to_vec()], vec![b"SCRIPT".to_vec(), b"FLUSH".to_vec()]];
@@ -158,15 +158,15 @@ impl Runner {
         Ok(())
     }
 
-    /// Returns once both servers have done all that was sent before: a server answers a PING that came later no
-    /// earlier, and a second one shows that what the first turn wrote has been sent. The error names who is silent.
+    /// Waits until both servers have processed everything sent before, and have sent the results: a server answers a PING after earlier
+    /// requests, and a second PING after the output of the first turn was sent. The error names the server that does not answer.
     fn barrier(&mut self) -> Result<(), Silent> {
         for _ in 0..2 {
             self.control.send(&encode(&["PING"]));
             for (link, who) in
                 [(&mut self.control.theirs, Silent::Theirs), (&mut self.control.ours, Silent::Ours)]
             {
-                // Anything else is said by a server that is busy with a script.
+                // Any other reply comes from a server that is busy with a script.
                 link.receive().filter(|reply| reply == b"+PONG\r\n").ok_or(who)?;
             }
         }
@@ -188,7 +188,7 @@ impl Runner {
         }
     }
 
-    /// How many of the steps are sent at once.
+    /// Returns how many of the steps are sent together.
     fn batch_len(&self, steps: &[Step]) -> usize {
         let client = steps[0].client;
         let is_asked_singly =
@@ -210,7 +210,7 @@ impl Runner {
         if batch[0].wait_ms > 0 {
             std::thread::sleep(Duration::from_millis(batch[0].wait_ms));
         }
-        // Events of keys that expired meanwhile come with the step that looks.
+        // Events of keys that expired meanwhile come with the step that accesses the key.
         let listeners_later = batch[0].then.is_some();
         if let Some(difference) = self.settle(batch, listeners_later, &mut outcome.case)? {
             return Ok(Some(difference));
@@ -221,7 +221,7 @@ impl Runner {
         }
     }
 
-    /// Takes in what both servers have sent, compares it and writes the lines of the case.
+    /// Receives and compares what both servers have sent, and adds the lines of the case.
     fn settle(
         &mut self,
         batch: &[Step],
@@ -246,7 +246,7 @@ impl Runner {
             }
             look += 1;
         };
-        // A case has one command on each line.
+        // A case has one command per line.
         if let [step] = batch {
             case.push(own_line(step, self.pairs[asked].as_ref()));
             if step.wait_ms > 0 {
@@ -273,7 +273,7 @@ impl Runner {
         Ok(None)
     }
 
-    /// What was received is done with.
+    /// Discards what a connection has received, and adds lines for it to the case.
     fn consume(&mut self, client: usize, asked: &[Step], case: &mut Vec<String>) {
         let Some(pair) = &mut self.pairs[client] else { return };
         let extra = pair.consume(asked);
@@ -283,22 +283,21 @@ impl Runner {
         }
     }
 
-    /// One server does not answer any more.
+    /// Handles a server that no longer answers. Restarts it if it is a redlatch that this program has started.
     fn silence(&mut self, batch: &[Step], silent: Silent) -> Result<Difference, Fatal> {
         let lines: Vec<String> = batch.iter().map(|step| own_line(step, None)).collect();
         let line = lines.join("; ");
         if silent == Silent::Theirs {
-            return Err(format!("{} died or hangs after {line}", self.theirs.addr));
+            return Err(format!("{} crashed or hangs after {line}", self.theirs.addr));
         }
         if !self.ours.restart()? {
-            return Err(format!("{} died or hangs after {line}", self.ours.addr));
+            return Err(format!("{} crashed or hangs after {line}", self.ours.addr));
         }
-        let ours = b"(died or hangs)".to_vec();
+        let ours = b"(crashed or hangs)".to_vec();
         Ok(Difference { at: 0, command: batch[0].command(), line, ours, theirs: b"(lives)".to_vec() })
     }
 
-    /// Questions on the control connection, sent at once; the keyspace is compared with such. What was answered, or
-    /// the first difference.
+    /// Sends commands together on the control connection, to compare the keyspaces. Returns the replies, or the first difference.
     pub(super) fn ask(
         &mut self,
         questions: &[(Vec<Vec<u8>>, Compare)],
@@ -314,7 +313,7 @@ impl Runner {
                 return Err(format!("no answer to {}", line()));
             };
             if difference.is_none() && !same(&ours, &theirs, *compare) {
-                let command = format!("{} behind the last step", String::from_utf8_lossy(&argv[0]));
+                let command = format!("{} after the last step", String::from_utf8_lossy(&argv[0]));
                 case.push(line());
                 difference = Some(Difference { at: 0, command, line: line(), ours, theirs });
             } else {
@@ -325,14 +324,14 @@ impl Runner {
     }
 }
 
-/// Who does not answer.
+/// The server that does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Silent {
     Ours,
     Theirs,
 }
 
-/// The line of a case for a step: one that is not answered is only sent.
+/// Returns the line of a case for a step. A step without a reply is only sent (`b> …`).
 fn own_line(step: &Step, pair: Option<&Pair>) -> String {
     let name = client_name(step.client);
     let argv = quote(&step.argv);
@@ -343,7 +342,7 @@ fn own_line(step: &Step, pair: Option<&Pair>) -> String {
     }
 }
 
-/// The text of a bulk string.
+/// Returns the text of a bulk string.
 pub(super) fn bulk_text(value: &[u8]) -> Option<Vec<u8>> {
     let header = memchr::memchr(b'\n', value)? + 1;
     value.get(header..value.len() - 2).map(<[u8]>::to_vec)

@@ -1,19 +1,19 @@
-//! The form of every command's arguments (see `grammar`), and the families they are grouped in.
+//! The form of each command's arguments (see `grammar`), and the families of commands.
 //!
-//! A command of the table without a form here gets one from its row: its keys, and any words up to its arity.
+//! A command without a form gets its keys from the command table, and any arguments up to its arity.
 
 use redlatch_core::commands::command::Group;
 
-/// What a run with `--family` asks.
+/// A family of commands, as `--family` names it.
 pub struct Family {
     pub name: &'static str,
-    /// The groups of the command table whose commands it sends.
+    /// The groups of the command table whose commands are sent.
     pub groups: &'static [Group],
-    /// Further commands, by name; one that is named twice comes twice as often.
+    /// Further commands, by name; a name that is listed twice is sent twice as often.
     pub also: &'static [&'static str],
-    /// The keys that most of its commands use.
+    /// The keys that most commands use.
     pub keys: &'static [&'static str],
-    /// One step in so many comes from another place: a write of any type, a read of what all keys have.
+    /// One step in this many comes from [`FOREIGN`].
     pub foreign: usize,
 }
 
@@ -87,7 +87,7 @@ pub const FAMILIES: &[Family] = &[
     },
 ];
 
-/// The family whose scripts are random.
+/// The family whose scripts are generated.
 pub const RANDOM_LUA: &str = "lua";
 
 const BLOCKING: &[&str] = &[
@@ -114,7 +114,7 @@ const BLOCKING: &[&str] = &[
     "set",
 ];
 
-/// What fills the keyspace with values of every type and looks at it, whatever the family.
+/// Commands that every family sends: they write values of all types and read them.
 pub const FOREIGN: &[&str] = &[
     "set",
     "set",
@@ -154,7 +154,7 @@ pub const FOREIGN: &[&str] = &[
     "publish",
 ];
 
-/// Scripts; the last ones run whatever command their arguments make.
+/// Scripts; the last ones run the command in their arguments.
 pub const LUA: &[&str] = &[
     "return 1",
     "return 3.99",
@@ -217,7 +217,7 @@ pub const LUA: &[&str] = &[
     RUN_PROTECTED,
 ];
 
-/// Runs the command that the script's arguments are.
+/// A script that runs the command in its arguments.
 pub const RUN: &str = "return redis.call(unpack(ARGV))";
 pub const RUN_PROTECTED: &str = "return redis.pcall(unpack(ARGV))";
 
@@ -225,7 +225,7 @@ pub fn find(command: &str) -> Option<&'static str> {
     SHAPES.iter().find(|(name, _)| *name == command).map(|(_, form)| *form)
 }
 
-/// Names are those of the command table.
+/// The forms of arguments, by the names of the command table.
 const SHAPES: &[(&str, &str)] = &[
     // Strings.
     ("append", "key value"),
@@ -352,7 +352,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("zscore", "key member"),
     ("zunion", "#key { WEIGHTS float float | WEIGHTS float | AGGREGATE ( SUM | MIN | MAX ) | WITHSCORES }"),
     ("zunionstore", "key #key { WEIGHTS float float | WEIGHTS float | AGGREGATE ( SUM | MIN | MAX ) }"),
-    // Keys of any type. GT and LT are for absolute times: whether one relative time ends after another is the clock's.
+    // Keys of any type. GT and LT only for absolute times: the order of two relative times depends on the clock.
     ("copy", "key key { DB db | REPLACE }"),
     ("del", "key..."),
     ("exists", "key..."),
@@ -364,7 +364,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("pexpire", "key ( ms { NX | XX } | ( -1 | 0 | abc ) { NX | XX | GT | LT } )"),
     ("pexpireat", "key ( atms | past ) { NX | XX | GT | LT }"),
     ("scan", "=0 COUNT 10000 { MATCH pattern | TYPE ( string | hash | list | set | zset | nosuch ) }"),
-    // Equal elements of a set, and all of BY nosort, come in the order of a hash table: nothing may be cut from them or stored.
+    // Equal elements of a set, and all with BY nosort, come in hash-table order: no LIMIT or STORE may be applied to them.
     (
         "sort",
         "=( key { BY ( k* | w_* ) | GET ( # | pattern | k* ) | LIMIT int int | ASC | DESC | STORE key } | key { ALPHA | ASC | DESC | GET # | LIMIT int int | STORE key } | key { BY ( k* | w_* | nosort ) | GET ( # | k* ) | ALPHA | ASC | DESC } | key any any )",

@@ -1,13 +1,13 @@
-//! From a round that shows a difference to the shortest case that still does.
+//! Shrinks a round with a difference to a short case that still shows it.
 
 use super::runner::{Difference, Fatal, Outcome, Pace, Runner};
 use super::step::Step;
 
-/// Runs that one difference may cost.
+/// The most runs spent on one difference.
 const BUDGET: usize = 400;
 
-/// The shortest steps that were found to show the difference, and what they came to; `None` if it does not show
-/// again when the same steps are run again.
+/// Returns the shortest steps found that show the difference, and their outcome. Returns `None` if the same steps do not
+/// show the difference again.
 pub fn shrink(
     runner: &mut Runner,
     steps: &[Step],
@@ -21,7 +21,7 @@ pub fn shrink(
     }
     search.runner.pace = Pace::Hurried;
     let mut best = search.fewer_steps(steps[..end].to_vec())?;
-    search.fewer_words(&mut best)?;
+    search.fewer_arguments(&mut best)?;
     search.fewer_lines(&mut best)?;
     search.runner.pace = Pace::OneByOne;
     let outcome = search.runner.run(&best, behind)?;
@@ -36,14 +36,14 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Whether steps show the difference that is looked for, and not another.
+    /// Returns whether steps show this difference, not another.
     fn shows(&mut self, steps: &[Step]) -> Result<bool, Fatal> {
         self.runs += 1;
         let outcome = self.runner.run(steps, self.behind)?;
         Ok(outcome.difference.is_some_and(|difference| difference.command == self.command))
     }
 
-    /// Delta debugging: leaves out ever smaller parts for as long as the difference stays.
+    /// Removes steps by delta debugging: ever smaller parts, as long as the difference remains.
     fn fewer_steps(&mut self, mut steps: Vec<Step>) -> Result<Vec<Step>, Fatal> {
         let mut size = steps.len().div_ceil(2);
         while size > 0 && self.runs < BUDGET {
@@ -66,37 +66,37 @@ impl Search<'_> {
         Ok(steps)
     }
 
-    /// Leaves out the arguments that do not matter.
-    fn fewer_words(&mut self, steps: &mut [Step]) -> Result<(), Fatal> {
+    /// Removes the arguments that do not matter.
+    fn fewer_arguments(&mut self, steps: &mut [Step]) -> Result<(), Fatal> {
         for at in 0..steps.len() {
-            for word in (1..steps[at].argv.len()).rev() {
+            for index in (1..steps[at].argv.len()).rev() {
                 if self.runs >= BUDGET {
                     return Ok(());
                 }
-                let removed = steps[at].argv.remove(word);
+                let removed = steps[at].argv.remove(index);
                 if !self.shows(steps)? {
-                    steps[at].argv.insert(word, removed);
+                    steps[at].argv.insert(index, removed);
                 }
             }
         }
         Ok(())
     }
 
-    /// Leaves out the lines of scripts that do not matter.
+    /// Removes the lines of scripts that do not matter.
     fn fewer_lines(&mut self, steps: &mut [Step]) -> Result<(), Fatal> {
         for at in 0..steps.len() {
-            for word in 1..steps[at].argv.len() {
+            for index in 1..steps[at].argv.len() {
                 let mut lines: Vec<Vec<u8>> =
-                    steps[at].argv[word].split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
+                    steps[at].argv[index].split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
                 for line in (0..lines.len()).rev() {
                     if lines.len() == 1 || self.runs >= BUDGET {
                         break;
                     }
                     let removed = lines.remove(line);
-                    let whole = std::mem::replace(&mut steps[at].argv[word], lines.join(&b'\n'));
+                    let whole = std::mem::replace(&mut steps[at].argv[index], lines.join(&b'\n'));
                     if !self.shows(steps)? {
                         lines.insert(line, removed);
-                        steps[at].argv[word] = whole;
+                        steps[at].argv[index] = whole;
                     }
                 }
             }

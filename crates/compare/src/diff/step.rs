@@ -1,4 +1,4 @@
-//! One command of a round, and the text form of what was run.
+//! A command of a round, and its text form in a case.
 
 use super::exclusions::{self, Compare};
 use redlatch_core::commands::command::BLOCKING;
@@ -8,15 +8,15 @@ use redlatch_core::version::Version;
 /// A command on a connection.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// Which of the connections of a round.
+    /// The index of the connection.
     pub client: usize,
     pub argv: Vec<Vec<u8>>,
     pub compare: Compare,
-    /// How long to wait after it, because it has to do with time.
+    /// How long to wait after the command, in ms.
     pub wait_ms: u64,
-    /// A command that belongs behind that wait.
+    /// A command to send after that wait.
     pub then: Option<Box<Step>>,
-    /// It is not sent together with others: it waits, ends the connection or has no single reply.
+    /// Whether the step is not sent together with others: it may block, closes the connection, or does not have exactly one reply.
     pub stands_alone: bool,
 }
 
@@ -30,18 +30,18 @@ impl Step {
         step
     }
 
-    /// The name of the command, in upper case, as a difference is known by.
+    /// Returns the name of the command in upper case.
     pub fn command(&self) -> String {
         String::from_utf8_lossy(self.argv.first().map_or(b"", Vec::as_slice)).to_ascii_uppercase()
     }
 }
 
-/// The name of a connection in the text form.
+/// Returns the name of a connection in the text form.
 pub fn client_name(client: usize) -> char {
     char::from(b'a' + (client % 26) as u8)
 }
 
-/// The mark that tells how a reply is compared.
+/// Returns the mark in the text form for how a reply is compared.
 pub fn mark(compare: Compare) -> &'static str {
     match compare {
         Compare::Exactly => "",
@@ -50,7 +50,7 @@ pub fn mark(compare: Compare) -> &'static str {
     }
 }
 
-/// Words as redis-cli and the cases of tests/differential quote them.
+/// Quotes arguments as redis-cli and the cases of tests/differential do.
 pub fn quote(argv: &[Vec<u8>]) -> String {
     let words: Vec<String> = argv.iter().map(|word| quote_word(word)).collect();
     words.join(" ")

@@ -1,4 +1,4 @@
-//! The two servers: how they are reached, what they are, and the one of our own.
+//! The servers under comparison: connects to a running one or starts a redlatch.
 
 use std::io::{BufRead, BufReader};
 use std::net::{SocketAddr, ToSocketAddrs};
@@ -10,13 +10,16 @@ use redlatch_core::version::Version;
 /// A server under comparison.
 pub struct Target {
     pub addr: SocketAddr,
-    /// The process, if it is our own; it ends with this value.
+    /// The process, if this value has started it; dropping the value kills it.
     child: Option<Child>,
     version: Version,
 }
 
 impl Target {
-    /// A server that runs already. Its databases have to be empty, because they will be flushed.
+    /// Connects to a running server. Its databases have to be empty, because the comparison flushes them.
+    ///
+    /// # Errors
+    /// The server cannot be reached, holds keys, needs a password, or is of another release.
     pub fn at(address: &str) -> Result<Target, String> {
         let addr = address
             .to_socket_addrs()
@@ -42,9 +45,9 @@ impl Target {
         Ok(Target { addr, child: None, version })
     }
 
-    /// A server of our own, on a free port.
+    /// Starts a redlatch on a free port.
     pub fn spawn(version: Version, stderr: Stdio) -> Result<Target, String> {
-        let cannot = |error: std::io::Error| format!("cannot start a server of our own: {error}");
+        let cannot = |error: std::io::Error| format!("cannot start a redlatch: {error}");
         let mut child = Command::new(std::env::current_exe().map_err(cannot)?)
             .args([super::SUBJECT, "--port", "0", "--redis-version", &version.to_string()])
             .stdin(Stdio::piped())
@@ -52,7 +55,7 @@ impl Target {
             .stderr(stderr)
             .spawn()
             .map_err(cannot)?;
-        let stdout = child.stdout.take().ok_or("a server of our own has no output")?;
+        let stdout = child.stdout.take().ok_or("the redlatch has no standard output")?;
         let mut addr = None;
         for line in BufReader::new(stdout).lines().map_while(Result::ok) {
             addr =
@@ -65,7 +68,7 @@ impl Target {
             Some(addr) => Ok(Target { addr, child: Some(child), version }),
             None => {
                 stop(&mut child);
-                Err("a server of our own did not become ready".to_owned())
+                Err("the redlatch did not become ready".to_owned())
             }
         }
     }
@@ -74,12 +77,12 @@ impl Target {
         self.version
     }
 
-    /// Starts a server of our own again after it died or hung. False: it is not ours.
+    /// Restarts a redlatch that crashed or hangs. Returns false if this value has not started the server.
     pub fn restart(&mut self) -> Result<bool, String> {
         if self.child.is_none() {
             return Ok(false);
         }
-        // What a crash had to say has been said by the first one.
+        // The standard error of the first process has shown the cause already.
         *self = Target::spawn(self.version, Stdio::null())?;
         Ok(true)
     }
@@ -94,7 +97,7 @@ impl Drop for Target {
 }
 
 fn stop(child: &mut Child) {
-    // It may have ended by itself.
+    // The process may have exited already.
     let _ = child.kill();
     let _ = child.wait();
 }

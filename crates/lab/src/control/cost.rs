@@ -1,4 +1,4 @@
-//! What scripts cost, without a stopwatch: counts that are the same on every machine.
+//! Counts what scripts cost: instructions, calls, keys and bytes, which are the same on every machine.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,15 @@ pub struct Cost {
     pub instructions: u64,
     /// `redis.call` and `redis.pcall`.
     pub calls: u64,
-    /// Different keys that the calls of a run named.
+    /// Distinct keys among the arguments of the calls, summed over the runs.
     pub keys: u64,
-    /// Words of the calls.
+    /// The bytes of all arguments of the calls.
     pub bytes_in: u64,
-    /// Replies to the calls.
+    /// The bytes of all replies to the calls.
     pub bytes_out: u64,
 }
 
-/// The scripts of a node, while they are counted.
+/// The costs of the scripts of one node.
 #[derive(Debug, Default)]
 pub struct Costs {
     pub on: bool,
@@ -42,10 +42,10 @@ impl Costs {
         self.by_script.clear();
     }
 
-    /// A call of the running script was answered.
+    /// Counts a finished `redis.call` of the running script.
     pub fn count_call(&mut self, argv: &[&[u8]], reply_len: usize, version: Version) {
         self.run.calls += 1;
-        self.run.bytes_in += argv.iter().map(|word| word.len() as u64).sum::<u64>();
+        self.run.bytes_in += argv.iter().map(|arg| arg.len() as u64).sum::<u64>();
         self.run.bytes_out += reply_len as u64;
         let command = table::find(argv, version);
         let positions = command.and_then(|command| key_positions(command.keys, argv)).unwrap_or_default();
@@ -56,7 +56,7 @@ impl Costs {
         }
     }
 
-    /// The running script has ended.
+    /// Adds the run that has just ended to the sums of its script.
     pub fn finish(&mut self, sha: Sha, role: Option<Role>, instructions: u64) {
         let run = std::mem::take(&mut self.run);
         let cost = self.by_script.entry(sha).or_default();

@@ -1,10 +1,10 @@
-//! Gates hold what matches; each thing that is held has a ticket by which it is let go.
+//! Gates hold matching requests, replies and messages; each held item has a ticket that releases it.
 
+use super::args::{Args, SimError, syntax};
 use super::matching::{Match, Subject};
-use super::words::{SimError, Words, syntax};
 use redlatch_core::world::ConnId;
 
-/// Where a gate stands.
+/// The point at which a gate holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum At {
     /// Before the request runs.
@@ -18,49 +18,49 @@ pub enum At {
 pub const PLACES: [(&str, At); 3] = [("PRE", At::Pre), ("POST", At::Post), ("PUSH", At::Push)];
 
 impl At {
-    /// The place as SIM.GATE names it.
+    /// Returns the name that SIM.GATE has for it.
     pub fn name(self) -> &'static str {
         PLACES.iter().find(|(_, at)| *at == self).map_or("", |(name, _)| name)
     }
 }
 
-/// What a gate holds, where, how often.
+/// Which requests, replies or messages a gate holds, at which point, and how many.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Gate {
-    /// What it holds.
+    /// Selects what the gate holds.
     pub matching: Match,
-    /// Where it holds it.
+    /// The point at which it holds.
     pub at: At,
-    /// How many it holds; `None`: all.
+    /// How many the gate holds; `None`: all.
     pub times: Option<u64>,
     /// A name for it; may be empty.
     pub label: String,
-    /// It outlives the connection that made it.
+    /// Whether the gate outlives the connection that added it.
     pub keep: bool,
 }
 
 impl Gate {
-    /// A gate that holds everything that matches.
+    /// Creates a gate that holds everything that matches.
     pub fn new(matching: Match, at: At) -> Gate {
         Gate { matching, at, times: None, label: String::new(), keep: false }
     }
 
-    /// `<match> AT PRE|POST|PUSH [TIMES n] [LABEL l] [KEEP]`
-    pub fn parse(words: &mut Words, nodes: usize) -> Result<Gate, SimError> {
-        let matching = Match::parse(words, nodes)?;
-        if !words.take("AT") {
-            return Err(match words.pop() {
+    /// Parses `<match> AT PRE|POST|PUSH [TIMES n] [LABEL l] [KEEP]`.
+    pub fn parse(args: &mut Args, nodes: usize) -> Result<Gate, SimError> {
+        let matching = Match::parse(args, nodes)?;
+        if !args.take("AT") {
+            return Err(match args.pop() {
                 None => syntax("AT and a place are missing"),
-                Some(_) => words.not_known(),
+                Some(_) => args.not_known(),
             });
         }
-        let mut gate = Gate::new(matching, words.one_of("a place", &PLACES)?);
-        while let Some(word) = words.pop() {
-            match &word.to_ascii_uppercase()[..] {
-                b"TIMES" => gate.times = Some(words.int("TIMES", 1, i64::MAX)? as u64),
-                b"LABEL" => gate.label = words.text("a label")?,
+        let mut gate = Gate::new(matching, args.one_of("a place", &PLACES)?);
+        while let Some(arg) = args.pop() {
+            match &arg.to_ascii_uppercase()[..] {
+                b"TIMES" => gate.times = Some(args.int("TIMES", 1, i64::MAX)? as u64),
+                b"LABEL" => gate.label = args.text("a label")?,
                 b"KEEP" => gate.keep = true,
-                _ => return Err(words.not_known()),
+                _ => return Err(args.not_known()),
             }
         }
         gate.matching.check(gate.at == At::Push)?;
@@ -77,17 +77,19 @@ impl std::fmt::Display for Gate {
     }
 }
 
+/// A gate in effect.
 #[derive(Clone, Debug)]
 pub struct Active {
     pub id: u64,
     pub gate: Gate,
-    fitted: u64,
+    /// How often all clauses but NTH matched.
+    matched: u64,
     pub held: u64,
-    /// The connection that made it, if a connection did.
+    /// The connection that added it, if a connection did.
     owner: Option<ConnId>,
 }
 
-/// Something that is held: by a gate, or by a delay until its time has come.
+/// A held request, reply or message: a gate holds it, or a delay that is not over.
 #[derive(Clone, Debug)]
 pub struct Ticket {
     pub id: u64,
@@ -97,7 +99,7 @@ pub struct Ticket {
     pub summary: String,
 }
 
-/// All gates, and what they hold.
+/// All gates, and everything they hold.
 #[derive(Clone, Debug, Default)]
 pub struct Gates {
     active: Vec<Active>,
@@ -107,9 +109,10 @@ pub struct Gates {
 }
 
 impl Gates {
+    /// Adds a gate and returns its number. `owner`: the connection that added it.
     pub fn add(&mut self, gate: Gate, owner: Option<ConnId>) -> u64 {
         self.last_gate += 1;
-        self.active.push(Active { id: self.last_gate, gate, fitted: 0, held: 0, owner });
+        self.active.push(Active { id: self.last_gate, gate, matched: 0, held: 0, owner });
         self.last_gate
     }
 
@@ -121,38 +124,38 @@ impl Gates {
         self.active.iter()
     }
 
-    /// The gate that a word names: by number or by label.
+    /// Returns the gate with this number or label.
     pub fn find(&self, name: &str) -> Option<u64> {
         let named =
             |active: &&Active| active.id.to_string() == name || !name.is_empty() && active.gate.label == name;
         self.active.iter().find(named).map(|active| active.id)
     }
 
-    /// Takes a gate away; what it holds is still held.
+    /// Removes a gate. Its tickets stay until they are released.
     pub fn remove(&mut self, gate: u64) -> bool {
         let before = self.active.len();
         self.active.retain(|active| active.id != gate);
         before != self.active.len()
     }
 
-    /// The gates that go with the connection that made them.
+    /// Returns the gates that have to be removed when this connection closes.
     pub fn owned_by(&self, conn: ConnId) -> Vec<u64> {
         let owned = self.active.iter().filter(|active| active.owner == Some(conn) && !active.gate.keep);
         owned.map(|active| active.id).collect()
     }
 
-    /// The first gate at this place that fits.
+    /// Returns the first gate at this point that matches, and counts the match.
     pub fn decide(&mut self, subject: &Subject, at: At) -> Option<u64> {
         for active in &mut self.active {
             let Gate { matching, times, .. } = &active.gate;
             if active.gate.at != at
                 || times.is_some_and(|times| active.held >= times)
-                || !matching.fits(subject)
+                || !matching.matches(subject)
             {
                 continue;
             }
-            active.fitted += 1;
-            if matching.nth().is_none_or(|nth| nth == active.fitted) {
+            active.matched += 1;
+            if matching.nth().is_none_or(|nth| nth == active.matched) {
                 active.held += 1;
                 return Some(active.id);
             }
@@ -160,27 +163,30 @@ impl Gates {
         None
     }
 
+    /// Creates a ticket and returns its number. `gate`: the gate that holds it; `None` for a delay.
     pub fn hold(&mut self, gate: Option<u64>, conn: ConnId, at: At, summary: String) -> u64 {
         self.last_ticket += 1;
         self.tickets.push(Ticket { id: self.last_ticket, gate, conn, at, summary });
         self.last_ticket
     }
 
-    /// What is held, oldest first.
+    /// Returns all tickets, oldest first.
     pub fn tickets(&self) -> impl Iterator<Item = &Ticket> {
         self.tickets.iter()
     }
 
+    /// Returns the tickets that a gate holds, oldest first.
     pub fn held_by(&self, gate: u64) -> impl Iterator<Item = u64> {
         self.tickets.iter().filter(move |ticket| ticket.gate == Some(gate)).map(|ticket| ticket.id)
     }
 
+    /// Removes and returns a ticket.
     pub fn take(&mut self, ticket: u64) -> Option<Ticket> {
         let at = self.tickets.iter().position(|known| known.id == ticket)?;
         Some(self.tickets.remove(at))
     }
 
-    /// The connection is gone, and what was held of it.
+    /// Discards the tickets of a connection that has closed.
     pub fn forget(&mut self, conn: ConnId) {
         self.tickets.retain(|ticket| ticket.conn != conn);
     }

@@ -1,11 +1,11 @@
-//! A world and everything that a test does to it.
+//! A world with its control plane.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use super::commands::run::Register;
 use super::commands::trace::TraceFile;
-use super::commands::{Answer, Scope, SimCommand, is_sim_command};
+use super::commands::{Answer, Context, SimCommand, is_sim_command};
 use super::gates::At;
 use super::staging::Staging;
 use super::{Await, Due};
@@ -17,11 +17,10 @@ use redlatch_core::world::snapshot::Snapshot;
 use redlatch_core::world::{ConnId, World, WorldOptions, streams};
 use redlatch_locks::check::{Checks, Finding, MAX_FINDINGS};
 
-/// A world with its control plane: what drivers talk to.
+/// A world with its control plane. Drivers (sockets, the in-process handle, replay) talk to it.
 ///
-/// Every input goes through here, so that the trace has it, and after each event the lab does what follows: it applies the
-/// SIM commands of scripts, answers control connections that wait, takes violations from the checkers, and records
-/// what came out.
+/// Every input goes through the lab, so that the trace records it. After each event the lab applies the SIM commands of
+/// scripts, answers control connections that wait, collects violations from the checkers, and records the outputs.
 pub struct Lab {
     pub(crate) world: World,
     pub(crate) staging: Rc<Staging>,
@@ -31,25 +30,26 @@ pub struct Lab {
     pub(crate) snapshots: BTreeMap<String, Snapshot>,
     /// The fenced store of SIM.RUN STORE.
     pub(crate) registers: BTreeMap<Vec<u8>, Register>,
-    /// SIM.CLOCK JUMP ... COMMAND: what the driver is to do to its command's clock, in ms.
+    /// How far SIM.CLOCK JUMP ... COMMAND asks the driver to move its command's clock, in ms.
     pub(crate) command_jump_ms: Option<i64>,
-    /// What SIM.CHECK looks for, and what it has found.
+    /// The checks that SIM.CHECK has turned on, and the violations that they have found.
     pub(crate) checks: Option<Checks>,
     pub(crate) findings: Vec<Finding>,
     /// Control connections that wait for tickets.
     pub(crate) awaits: Vec<Await>,
     pub(super) recorder: Option<Box<Recorder>>,
-    /// What the driver is to do about the file of the trace.
+    /// What the driver has to do with the trace file.
     pub(crate) trace_file: Option<TraceFile>,
 }
 
-/// Whose turn it is when time goes on.
+/// The owner of the next timer to fire.
 enum Next {
     Control,
     Node(usize),
 }
 
 impl Lab {
+    /// Creates a world without rules, gates or checks.
     pub fn new(options: WorldOptions) -> Lab {
         let (_, rng) = streams(options.seed, options.nodes.len());
         let staging = Rc::new(Staging::new(rng, options.nodes.iter().map(|config| config.version)));
@@ -74,7 +74,7 @@ impl Lab {
         &self.world
     }
 
-    /// Rules, gates, checks or counts have changed: says which stages the core calls from here on.
+    /// Tells the core which stages to call. To be called whenever rules, gates, checks or counts change.
     pub(crate) fn refresh_interest(&mut self) {
         let is_active = self.staging.control.borrow().is_active();
         let counts = self.staging.watches.borrow().iter().any(|watch| watch.costs.on);
@@ -86,11 +86,11 @@ impl Lab {
         });
     }
 
-    /// What follows from an event on a node.
+    /// Does everything that follows an event on a node.
     fn settle(&mut self, node: usize) {
         while let Some(command) = self.next_queued(node) {
             if let Err(error) = self.apply(command, None) {
-                tracing::warn!(node, %error, "a SIM command of a script was refused");
+                tracing::warn!(node, %error, "a script's SIM command failed");
             }
         }
         if !self.awaits.is_empty() {
@@ -104,7 +104,7 @@ impl Lab {
         }
     }
 
-    /// What follows from something that concerns any node.
+    /// Ends the event on every node, after something that may concern any of them.
     pub(crate) fn settle_all(&mut self) {
         for node in 0..self.world.nodes().len() {
             self.world.end(node, None);
@@ -112,7 +112,7 @@ impl Lab {
         }
     }
 
-    /// The next SIM command that a script of this node gave.
+    /// Removes and returns the next SIM command that a script of this node has queued.
     fn next_queued(&self, node: usize) -> Option<SimCommand> {
         if !self.staging.has_queued.get() {
             return None;
@@ -123,7 +123,7 @@ impl Lab {
         Some(queued.remove(at).1)
     }
 
-    /// What the checks of a node have found is kept, logged and written down.
+    /// Collects the violations that the checker of a node has found: keeps, logs and records them.
     fn take_findings(&mut self, node: usize) {
         let found = match &mut self.staging.watches.borrow_mut()[node].checker {
             Some(checker) => checker.take_findings(),
@@ -136,7 +136,7 @@ impl Lab {
             let (key, owner) = (finding.key.escape_ascii(), finding.owner.escape_ascii());
             tracing::warn!(
                 event = finding.event, node, object = finding.object, %key, %owner,
-                promise = finding.promise(), "a promise is broken: {}", finding.violation.text
+                invariant = finding.promise(), "an invariant of a lock is violated: {}", finding.violation.text
             );
             if self.findings.len() < MAX_FINDINGS {
                 self.findings.push(finding);
@@ -144,7 +144,7 @@ impl Lab {
         }
     }
 
-    /// Takes random choices from another seed from here on.
+    /// Seeds the random streams anew.
     pub(crate) fn reseed(&mut self, seed: u64) {
         let (_, rng) = streams(seed, self.world.nodes().len());
         self.seed = seed;
@@ -152,7 +152,7 @@ impl Lab {
         self.staging.control.borrow_mut().rng = rng;
     }
 
-    /// Removes all data, rules, gates and states; nodes run and are masters; what was held goes on.
+    /// Removes all data, rules, gates and states, releases everything held, and makes all nodes running masters.
     pub(crate) fn reset(&mut self) {
         let gates: Vec<u64> = self.staging.control.borrow().gates.iter().map(|gate| gate.id).collect();
         self.staging.control.borrow_mut().rules.clear();
@@ -162,7 +162,7 @@ impl Lab {
         self.refresh_interest();
     }
 
-    /// Lets go what a ticket holds. False: there is no such ticket.
+    /// Releases a ticket. Returns false if there is no such ticket.
     pub fn release(&mut self, ticket: u64) -> bool {
         let Some(ticket) = self.staging.control.borrow_mut().gates.take(ticket) else { return false };
         let conn = ticket.conn;
@@ -175,7 +175,7 @@ impl Lab {
             let argv = request.args();
             let verdict = match ticket.gate {
                 Some(_) => self.world.with_received(conn, &argv, |request| self.staging.pass_rules(request)),
-                // The rule that delayed it has had its say.
+                // Only a rule's delay holds without a gate, so the rules have been applied already.
                 None => Verdict::Run(Plan::default()),
             };
             self.world.carry_out(conn, &argv, verdict);
@@ -185,12 +185,12 @@ impl Lab {
 
     // ---- inputs --------------------------------------------------------------------------------------------------
 
-    /// A client connects to a node from `addr`, which it reached at `laddr`.
+    /// Connects a client to a node. `addr`: the client's address; `laddr`: the server's.
     pub fn open(&mut self, node: usize, addr: String, laddr: String) -> ConnId {
         self.open_as(node, false, addr, laddr)
     }
 
-    /// A client connects that only sends SIM commands: it is let in, and stays, whatever becomes of the first node.
+    /// Connects a client that only sends SIM commands. It can connect, and stays connected, whatever the state of node 0.
     pub fn open_control(&mut self, addr: String, laddr: String) -> ConnId {
         self.open_as(0, true, addr, laddr)
     }
@@ -206,7 +206,7 @@ impl Lab {
         conn
     }
 
-    /// A client sends a request. It has to be [ready](World::is_ready).
+    /// Receives a request of a client. The client has to be [ready](World::is_ready).
     pub fn request(&mut self, conn: ConnId, argv: &[&[u8]]) {
         let Some(name) = argv.first() else { return };
         if self.world.interest().requests && self.staging.control.borrow().has_abandoned() {
@@ -226,7 +226,7 @@ impl Lab {
         self.settle(conn.node);
     }
 
-    /// A client sends a SIM command. Rules, gates and node states do not apply; authentication does.
+    /// Receives a SIM command of a client. Rules, gates and node states do not apply; authentication does.
     fn request_command(&mut self, conn: ConnId, argv: &[&[u8]]) {
         let nodes = self.world.nodes().len();
         let node = self.world.begin(conn.node);
@@ -234,8 +234,8 @@ impl Lab {
         if !session.authenticated {
             return node.write_reply(conn.session, |reply| reply.error(error::NO_AUTH.text()));
         }
-        let scope = Scope { node: conn.node, db: session.db, nodes };
-        let answer = SimCommand::parse(argv, &scope).and_then(|command| self.apply(command, Some(conn)));
+        let context = Context { node: conn.node, db: session.db, nodes };
+        let answer = SimCommand::parse(argv, &context).and_then(|command| self.apply(command, Some(conn)));
         let node = self.world.node_mut(conn.node);
         match answer {
             Ok(Answer::Later) => {}
@@ -244,14 +244,14 @@ impl Lab {
         }
     }
 
-    /// What a client sent is no request.
+    /// Receives bytes that do not parse as a request.
     pub fn protocol_error(&mut self, conn: ConnId, error: &ProtocolError) {
         self.record(|recorder, when| recorder.bad(when, conn, &error.0));
         self.world.protocol_error(conn, error);
         self.settle(conn.node);
     }
 
-    /// A client is gone.
+    /// Closes the connection of a client.
     pub fn close(&mut self, conn: ConnId) {
         self.record(|recorder, when| recorder.of_conn("close", when, conn));
         self.world.begin(conn.node).close(conn.session);
@@ -266,8 +266,8 @@ impl Lab {
         self.settle(conn.node);
     }
 
-    /// The driver's own clock has come to `elapsed_us` since the world began. Timers fire on the way, each at its
-    /// own instant. Without effect on a manual clock.
+    /// Sets the driver's time, `elapsed_us` since the world began, and advances the clock accordingly. Each timer on the way
+    /// fires at its exact due time. A manual clock does not move.
     pub fn tick(&mut self, elapsed_us: u64) {
         self.elapsed_us = elapsed_us;
         if self.next_await_us().is_some_and(|deadline_us| deadline_us <= elapsed_us) {
@@ -278,7 +278,7 @@ impl Lab {
         }
     }
 
-    /// Control connections have waited until this time of the driver.
+    /// Answers the control connections whose wait has timed out at this time of the driver.
     pub(crate) fn awaited(&mut self, elapsed_us: u64) {
         self.record(|recorder, when| recorder.awaited(when, elapsed_us));
         self.elapsed_us = elapsed_us;
@@ -287,7 +287,8 @@ impl Lab {
         self.record_outputs();
     }
 
-    /// Moves the clock on, and it goes on from there; timers fire on the way, each at its own instant. Returns how many did.
+    /// Advances the clock by `ms`; a real clock continues from there. Each timer on the way fires at its exact due time. Returns
+    /// how many fired.
     pub fn advance(&mut self, ms: u64) -> u64 {
         let now_us = self.world.clock().now().mono_us;
         let fired = self.advance_to(now_us.saturating_add(ms.saturating_mul(1000)));
@@ -307,7 +308,7 @@ impl Lab {
                     let now_ms = self.world.clock().now().mono_ms();
                     let due = self.staging.control.borrow_mut().pop_due(now_ms);
                     if let Some(due) = due {
-                        self.due(due);
+                        self.carry_out(due);
                         fired += 1;
                         self.settle_all();
                     }
@@ -324,7 +325,7 @@ impl Lab {
         fired
     }
 
-    /// Moves the clock to what comes next, up to `target_us`. The control plane comes first among equals.
+    /// Moves the clock to the next timer, up to `target_us`. At equal times the control plane comes first.
     fn move_to_next(&mut self, target_us: u64) -> Option<Next> {
         let due_ms = self.staging.control.borrow().next_due_ms().filter(|&due_ms| due_ms <= target_us / 1000);
         let timer = self.world.next_timer();
@@ -337,8 +338,8 @@ impl Lab {
         }
     }
 
-    /// What was armed is due.
-    fn due(&mut self, due: Due) {
+    /// Carries out an action that is due.
+    fn carry_out(&mut self, due: Due) {
         match due {
             Due::Release(ticket) => {
                 self.release(ticket);
@@ -347,25 +348,25 @@ impl Lab {
         }
     }
 
-    /// When the next timer is due, monotonic.
+    /// Returns when the next timer is due, monotonic.
     pub(crate) fn next_due_ms(&self) -> Option<u64> {
         let due_ms = self.staging.control.borrow().next_due_ms();
         self.world.next_due_ms().into_iter().chain(due_ms).min()
     }
 
-    /// The driver's time at which the first control connection has waited long enough.
+    /// Returns the driver's time at which the first waiting control connection times out.
     fn next_await_us(&self) -> Option<u64> {
         self.awaits.iter().filter_map(|waiting| waiting.deadline_us).min()
     }
 
-    /// Lets the script that is running on a node go on for a slice. False: none is running (any more).
+    /// Runs the suspended script of a node for one slice. Returns false if no script is running, or none is left.
     pub fn run_slice(&mut self, node: usize) -> bool {
         let Some(ran_ms) = self.world.script_ran_ms(node) else { return false };
         self.run_slice_for(node, ran_ms);
         self.world.is_running_script(node)
     }
 
-    /// The same for a script that counts as having run for `ran_ms`.
+    /// Runs the suspended script of a node for one slice, and counts it as having run for `ran_ms` in all.
     pub(crate) fn run_slice_for(&mut self, node: usize, ran_ms: u64) {
         self.record(|recorder, when| recorder.slice(when, node, ran_ms));
         self.world.run_slice_for(node, ran_ms);
@@ -374,17 +375,17 @@ impl Lab {
 
     // ---- outputs -------------------------------------------------------------------------------------------------
 
-    /// The connections that have output, were closed, or may send again since the last call.
+    /// Moves into `into` the connections that have output, were closed, or may send again since the last call.
     pub fn take_dirty(&mut self, into: &mut Vec<ConnId>) {
         self.world.take_dirty(into);
     }
 
-    /// Moves what is to be written to a connection behind what `into` holds.
+    /// Appends the output for a connection to `into`.
     pub fn take_output(&mut self, conn: ConnId, into: &mut Vec<u8>) {
         self.world.take_output(conn, into);
     }
 
-    /// The driver's time, in µs since the world began, before which no timer is due. `None`: nothing to wait for.
+    /// Returns the driver's time, in µs since the world began, at which the next timer is due. `None`: no timer is set.
     pub fn next_wakeup_us(&self) -> Option<u64> {
         let due_ms = self.staging.control.borrow().next_due_ms();
         let next_ms = self.world.next_timer().map(|(due_ms, _)| due_ms).into_iter().chain(due_ms).min();
@@ -393,12 +394,12 @@ impl Lab {
         timer_us.into_iter().chain(self.next_await_us()).min()
     }
 
-    /// What the driver is to do about the file of the trace.
+    /// Takes what the driver has to do with the trace file.
     pub fn take_trace_file(&mut self) -> Option<TraceFile> {
         self.trace_file.take()
     }
 
-    /// By how much the clock of the driver's command is to jump, in ms.
+    /// Takes how far the clock of the driver's command has to jump, in ms.
     pub fn take_command_jump(&mut self) -> Option<i64> {
         self.command_jump_ms.take()
     }

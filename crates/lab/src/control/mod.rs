@@ -1,12 +1,13 @@
-//! The control plane: what Redis leaves to luck, staged by a few commands (`docs/control-plane.md`).
+//! The control plane: commands that control what Redis leaves to chance (`docs/control-plane.md`).
 //!
-//! A [`SimCommand`] is a SIM.* command that was understood. Clients send them as words; tests in Rust make them of typed
-//! parts. The lab [applies](Lab::apply) them between two events.
+//! A [`SimCommand`] is a parsed SIM.* command. Clients send it as a list of arguments; tests in Rust build it from typed
+//! parts. The lab [applies](Lab::apply) it between two events.
 //!
-//! Faults are *match* × *stage* × *action*: [`matching`] tells what is meant, [`action`] what becomes of it. [`gates`]
-//! hold instead. To both, requests, replies and messages show in [`staging`].
+//! A fault rule is *match* × *stage* × *action*: [`matching`] selects requests and messages, [`action`] says what happens to
+//! them. [`gates`] hold what matches instead. [`staging`] applies rules and gates to requests, replies and messages.
 
 pub mod action;
+pub mod args;
 pub mod commands;
 mod cost;
 pub mod gates;
@@ -16,7 +17,6 @@ mod recording;
 pub mod rules;
 mod skew;
 pub mod staging;
-pub mod words;
 
 use std::collections::BTreeMap;
 
@@ -25,35 +25,35 @@ use gates::{At, Gates};
 use matching::Subject;
 use rules::Rules;
 
-pub use action::{Keep, Place, Rewrite};
+pub use action::{Keep, Position, Rewrite};
+pub use args::SimError;
 pub use commands::{Answer, SimCommand};
 pub use gates::Gate;
 pub use lab::Lab;
 pub use matching::{Clause, Match};
 pub use rules::Rule;
 pub use staging::Staging;
-pub use words::SimError;
 
 use redlatch_core::rng::Rng;
 use redlatch_core::stages::{PushFate, Until};
 use redlatch_core::world::ConnId;
 
-/// What happens at a time of the world's clock.
+/// Something that the control plane does at a set time of the world's clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Due {
-    /// The delay of a ticket is over.
+    /// Ends the delay of a ticket.
     Release(u64),
-    /// A stopped node starts.
+    /// Starts a stopped node.
     Start(usize),
 }
 
-/// A control connection that waits for tickets.
+/// A control connection that is blocked in SIM.GATE AWAIT.
 #[derive(Clone, Debug)]
 pub struct Await {
     pub conn: ConnId,
     pub gate: u64,
     pub count: usize,
-    /// The driver's time at which it has waited long enough.
+    /// The driver's time at which the wait times out, in µs.
     pub deadline_us: Option<u64>,
 }
 
@@ -66,13 +66,13 @@ impl std::fmt::Debug for Control {
     }
 }
 
-/// Rules, gates and what they hold. One for a world and its nodes.
+/// The fault rules, the gates, and everything they hold. All nodes of a world share it.
 pub struct Control {
     pub rules: Rules,
     pub gates: Gates,
-    /// Gates whose guards were dropped, still to be taken away.
+    /// Gates whose guards were dropped and that still have to be removed.
     pub(crate) abandoned: Vec<u64>,
-    /// By time (monotonic, in ms) and order of arming.
+    /// Pending actions by due time (monotonic, in ms), then in the order in which they were set.
     due: BTreeMap<(u64, u64), Due>,
     armed: u64,
     pub rng: Rng,
@@ -90,17 +90,17 @@ impl Control {
         }
     }
 
-    /// Whether requests and messages have to be looked at.
+    /// Returns whether requests and messages have to be checked against rules and gates.
     pub fn is_active(&self) -> bool {
         self.rules.are_active() || !self.gates.is_empty()
     }
 
-    /// Whether guards were dropped whose gates are still there.
+    /// Returns whether gates remain whose guards were dropped.
     pub fn has_abandoned(&self) -> bool {
         !self.abandoned.is_empty()
     }
 
-    /// Something is withheld; its ticket.
+    /// Holds a request, a reply or a message, and returns its ticket.
     pub fn hold(&mut self, until: Until, conn: ConnId, at: At, summary: String, now_ms: u64) -> u64 {
         match until {
             Until::Released(gate) => self.gates.hold(Some(gate), conn, at, summary),
@@ -112,10 +112,10 @@ impl Control {
         }
     }
 
-    /// What rules and gates do to a message.
+    /// Returns what rules and gates do to a message.
     pub fn decide_push(&mut self, subject: &Subject, now_ms: u64) -> PushFate {
         let channel = || match subject.what {
-            matching::What::Push { channel } => words::quoted(channel),
+            matching::What::Push { channel } => args::quoted(channel),
             matching::What::Request(_) => String::new(),
         };
         if let Some(gate) = self.gates.decide(subject, At::Push) {
@@ -132,23 +132,24 @@ impl Control {
         }
     }
 
-    /// Something is to happen at `due_ms`, monotonic.
+    /// Schedules an action for `due_ms`, monotonic.
     pub fn arm(&mut self, due_ms: u64, due: Due) {
         self.armed += 1;
         self.due.insert((due_ms, self.armed), due);
     }
 
+    /// Returns when the next action is due, monotonic.
     pub fn next_due_ms(&self) -> Option<u64> {
         self.due.keys().next().map(|&(due_ms, _)| due_ms)
     }
 
-    /// What is due at `now_ms`, in order.
+    /// Removes and returns the next action that is due at `now_ms`.
     pub fn pop_due(&mut self, now_ms: u64) -> Option<Due> {
         let entry = self.due.first_entry().filter(|entry| entry.key().0 <= now_ms)?;
         Some(entry.remove())
     }
 
-    /// All that is to come.
+    /// Returns all pending actions with their due times (monotonic, in ms), earliest first.
     pub fn due(&self) -> impl Iterator<Item = (u64, Due)> {
         self.due.iter().map(|(&(due_ms, _), &due)| (due_ms, due))
     }

@@ -1,4 +1,4 @@
-//! The lab's side of traces: it records what happens, and does again what was recorded.
+//! The lab's side of traces: recording a run, and feeding a recorded run in again.
 
 use super::Lab;
 use crate::trace::Recorder;
@@ -8,12 +8,12 @@ use redlatch_core::node::{Node, SessionId};
 use redlatch_core::world::ConnId;
 
 impl Lab {
-    /// The next event, at the present time.
+    /// Returns the number of the next event, and the present time.
     pub(super) fn when(&self) -> When {
         When { event: self.world.events() + 1, mono_us: self.world.clock().now().mono_us }
     }
 
-    /// Writes down an input that is about to happen.
+    /// Records an input that is about to be applied.
     pub(super) fn record(&mut self, write: impl FnOnce(&mut Recorder, When)) {
         if self.recorder.is_some() {
             let when = self.when();
@@ -23,7 +23,7 @@ impl Lab {
         }
     }
 
-    /// Writes down what an event has put out.
+    /// Records the outputs of an event.
     pub(super) fn record_outputs(&mut self) {
         let Some(mut recorder) = self.recorder.take() else { return };
         let event = self.world.events();
@@ -33,7 +33,7 @@ impl Lab {
             for &conn in cut_off.iter().filter(|conn| conn.node == node.index) {
                 recorder.of_conn("cut", When { event, mono_us }, conn);
             }
-            // By number, for the order in which a driver takes output is not part of the run.
+            // By client number: the order in which a driver takes output is not part of the run.
             for session in node.sessions.with_new_output() {
                 let conn = node.conn(session);
                 if let Some(session) = node.sessions.get_mut(session) {
@@ -49,8 +49,8 @@ impl Lab {
         self.recorder = Some(recorder);
     }
 
-    /// Begins a trace. What random choices come from begins anew, checks too, and scripts have to be loaded again, so that a
-    /// replay can begin the same way; clients that are connected are introduced.
+    /// Begins a trace. So that a replay can begin from the same state, the random streams and the checks start anew and the script
+    /// cache is emptied; clients that are connected are recorded with the requests that bring a new connection to their state.
     pub fn start_trace(&mut self) {
         self.reseed(self.seed);
         self.reset_checks();
@@ -61,16 +61,16 @@ impl Lab {
             let sessions = self.world.nodes()[node].sessions.iter();
             for id in sessions.map(|session| session.id).collect::<Vec<SessionId>>() {
                 let conn = ConnId { node, session: id };
-                // To the replay it is an event that they connect.
+                // In the replay each of these connections is opened by an event.
                 let opened = self.when();
                 self.world.set_events(opened.event);
                 let when = self.when();
                 if let Some(session) = self.world.node_mut(node).sessions.get_mut(id) {
                     session.output.take_untraced();
                     recorder.open(opened, conn, session.is_control, &session.addr, &session.laddr);
-                    for words in introduction(session) {
-                        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-                        recorder.request("setup", when, conn, &words, None);
+                    for argv in setup_requests(session) {
+                        let argv: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
+                        recorder.request("setup", when, conn, &argv, None);
                     }
                 }
             }
@@ -83,12 +83,12 @@ impl Lab {
         self.record(|recorder, when| recorder.end(When { event: when.event - 1, ..when }));
     }
 
-    /// The trace is in the hands of the driver; nothing more is written.
+    /// Stops recording.
     pub fn stop_trace(&mut self) {
         self.recorder = None;
     }
 
-    /// Ends a trace and gives its lines.
+    /// Ends the trace and returns its lines.
     pub fn finish_trace(&mut self) -> String {
         let mut lines = Vec::new();
         self.end_trace();
@@ -97,43 +97,44 @@ impl Lab {
         String::from_utf8_lossy(&lines).into_owned()
     }
 
+    /// Returns whether a trace is being recorded.
     pub fn is_traced(&self) -> bool {
         self.recorder.is_some()
     }
 
-    /// Moves the lines of the trace that are there behind what `into` holds.
+    /// Appends the lines recorded so far to `into`.
     pub fn take_trace(&mut self, into: &mut Vec<u8>) {
         if let Some(recorder) = &mut self.recorder {
             recorder.take(into);
         }
     }
 
-    /// Bytes of the trace that wait to be taken.
+    /// Returns how many bytes of the trace wait to be taken.
     pub fn trace_len(&self) -> usize {
         self.recorder.as_ref().map_or(0, |recorder| recorder.len())
     }
 
-    /// A remark in the trace.
+    /// Records a comment.
     pub fn mark(&mut self, text: &[u8]) {
         self.record(|recorder, when| recorder.mark(When { event: when.event - 1, ..when }, text));
     }
 }
 
-/// What a replay does again.
+/// What a replay calls.
 #[cfg(feature = "replay")]
 impl Lab {
-    /// A world whose trace begins later than its own beginning.
+    /// Moves a new world to the event and the time at which its trace begins.
     pub(crate) fn begin_at(&mut self, event: u64, mono_us: u64) {
         self.world.set_events(event);
         self.replay_to(mono_us);
     }
 
-    /// Time has come to the instant of the next input.
+    /// Advances the clock to the time of the next input.
     pub(crate) fn replay_to(&mut self, mono_us: u64) {
         self.advance_to(mono_us);
     }
 
-    /// A client connects and gets this number.
+    /// Connects a client and gives it this number. Returns `None` if there is no such node.
     pub(crate) fn open_numbered(
         &mut self,
         node: usize,
@@ -146,18 +147,19 @@ impl Lab {
         Some(self.open_as(node, control, addr, laddr))
     }
 
-    /// A request whose reply nobody sees.
+    /// Runs a request that brings a client to its state at the beginning of the trace, and discards the reply.
     pub(crate) fn set_up(&mut self, conn: ConnId, argv: &[&[u8]]) {
         self.record(|recorder, when| recorder.request("setup", when, conn, argv, None));
         self.world.set_up(conn, argv);
         self.drain();
     }
 
+    /// Receives bytes that did not parse as a request, for the reason that the trace gives.
     pub(crate) fn protocol_error_text(&mut self, conn: ConnId, why: &str) {
         self.protocol_error(conn, &redlatch_core::wire::ProtocolError(why.to_owned()));
     }
 
-    /// A client does not read, and will be cut off when it gets more.
+    /// Marks a client as a slow reader, which is disconnected at its next output.
     pub(crate) fn expect_cut(&mut self, node: usize, number: u64) {
         if let Some(conn) = self.world.conn(node, number)
             && let Some(session) = self.world.node_mut(node).sessions.get_mut(conn.session)
@@ -166,7 +168,7 @@ impl Lab {
         }
     }
 
-    /// Takes all output, as a driver does whose clients read at once.
+    /// Takes and discards all output, like a driver whose clients read at once.
     pub(crate) fn drain(&mut self) {
         let mut dirty = Vec::new();
         self.take_dirty(&mut dirty);
@@ -178,25 +180,25 @@ impl Lab {
     }
 }
 
-/// The requests that bring a new connection to where this one is.
-fn introduction(session: &redlatch_core::node::Session) -> Vec<Vec<Vec<u8>>> {
-    let words = |words: &[&[u8]]| words.iter().map(|word| word.to_vec()).collect::<Vec<_>>();
+/// Returns the requests that bring a new connection to the state of this one.
+fn setup_requests(session: &redlatch_core::node::Session) -> Vec<Vec<Vec<u8>>> {
+    let owned = |argv: &[&[u8]]| argv.iter().map(|arg| arg.to_vec()).collect::<Vec<_>>();
     let mut all = Vec::new();
     if session.protocol() == redlatch_core::wire::Protocol::Resp3 {
-        all.push(words(&[b"HELLO", b"3"]));
+        all.push(owned(&[b"HELLO", b"3"]));
     }
     if !session.name.is_empty() {
-        all.push(words(&[b"CLIENT", b"SETNAME", &session.name]));
+        all.push(owned(&[b"CLIENT", b"SETNAME", &session.name]));
     }
     if session.db > 0 {
-        all.push(words(&[b"SELECT", session.db.to_string().as_bytes()]));
+        all.push(owned(&[b"SELECT", session.db.to_string().as_bytes()]));
     }
     for (kind, command) in [
         (SubscriptionKind::Channel, &b"SUBSCRIBE"[..]),
         (SubscriptionKind::Pattern, b"PSUBSCRIBE"),
         (SubscriptionKind::Shard, b"SSUBSCRIBE"),
     ] {
-        all.extend(session.subscriptions(kind).iter().map(|name| words(&[command, name])));
+        all.extend(session.subscriptions(kind).iter().map(|name| owned(&[command, name])));
     }
     all
 }

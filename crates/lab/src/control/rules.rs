@@ -1,64 +1,65 @@
-//! Fault rules: the first that fits decides.
+//! Fault rules: the first rule that matches is applied.
 
 use std::collections::VecDeque;
 
 use super::action::Action;
+use super::args::{Args, SimError, syntax};
 use super::matching::{Match, Subject};
-use super::words::{SimError, Words, syntax};
 use redlatch_core::rng::Rng;
 use redlatch_core::world::ConnId;
 
-/// A rule: what it looks at, what it does, how often.
+/// A fault rule: what it matches, what it does, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
-    /// What it looks at.
+    /// What it matches.
     pub matching: Match,
     /// What it does.
     pub action: Action,
-    /// How many times it acts; `None`: always.
+    /// How many times it is applied; `None`: always.
     pub times: Option<u64>,
-    /// How likely it acts when it could, in parts per million.
+    /// The probability that it is applied to a match, in parts per million.
     pub probability_ppm: u32,
     /// A name for it; may be empty.
     pub label: String,
 }
 
-/// The words that begin an option of a rule.
+/// The keywords that begin an option of a rule.
 const OPTIONS: [&str; 4] = ["TIMES", "ALWAYS", "P", "LABEL"];
 
-pub fn is_option(word: &[u8]) -> bool {
-    OPTIONS.iter().any(|name| word.eq_ignore_ascii_case(name.as_bytes()))
+/// Returns whether an argument is the keyword of an option.
+pub fn is_option(arg: &[u8]) -> bool {
+    OPTIONS.iter().any(|name| arg.eq_ignore_ascii_case(name.as_bytes()))
 }
 
 impl Rule {
-    /// A rule that always acts.
+    /// Creates a rule that is always applied.
     pub fn new(matching: Match, action: Action) -> Rule {
         Rule { matching, action, times: None, probability_ppm: 1_000_000, label: String::new() }
     }
 
-    /// Acts this many times, then no more.
+    /// Limits the rule to this many times.
     pub fn times(mut self, times: u64) -> Rule {
         self.times = Some(times);
         self
     }
 
-    /// `<match> DO <action> [TIMES n | ALWAYS] [P ppm] [LABEL l]`
-    pub fn parse(words: &mut Words, nodes: usize) -> Result<Rule, SimError> {
-        let matching = Match::parse(words, nodes)?;
-        if !words.take("DO") {
-            return Err(match words.pop() {
+    /// Parses `<match> DO <action> [TIMES n | ALWAYS] [P ppm] [LABEL l]`.
+    pub fn parse(args: &mut Args, nodes: usize) -> Result<Rule, SimError> {
+        let matching = Match::parse(args, nodes)?;
+        if !args.take("DO") {
+            return Err(match args.pop() {
                 None => syntax("DO and an action are missing"),
-                Some(_) => words.not_known(),
+                Some(_) => args.not_known(),
             });
         }
-        let mut rule = Rule::new(matching, Action::parse(words)?);
-        while let Some(word) = words.pop() {
-            match &word.to_ascii_uppercase()[..] {
-                b"TIMES" => rule.times = Some(words.int("TIMES", 1, i64::MAX)? as u64),
+        let mut rule = Rule::new(matching, Action::parse(args)?);
+        while let Some(arg) = args.pop() {
+            match &arg.to_ascii_uppercase()[..] {
+                b"TIMES" => rule.times = Some(args.int("TIMES", 1, i64::MAX)? as u64),
                 b"ALWAYS" => rule.times = None,
-                b"P" => rule.probability_ppm = words.int("the probability in ppm", 0, 1_000_000)? as u32,
-                b"LABEL" => rule.label = words.text("a label")?,
-                _ => return Err(words.not_known()),
+                b"P" => rule.probability_ppm = args.int("the probability in ppm", 0, 1_000_000)? as u32,
+                b"LABEL" => rule.label = args.text("a label")?,
+                _ => return Err(args.not_known()),
             }
         }
         rule.matching.check(rule.action.is_for_pushes())?;
@@ -79,51 +80,52 @@ impl std::fmt::Display for Rule {
             write!(f, " P {}", self.probability_ppm)?;
         }
         if !self.label.is_empty() {
-            write!(f, " LABEL {}", super::words::quoted(self.label.as_bytes()))?;
+            write!(f, " LABEL {}", super::args::quoted(self.label.as_bytes()))?;
         }
         Ok(())
     }
 }
 
-/// One time that a rule acted.
+/// One application of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     pub event: u64,
     pub conn: ConnId,
-    /// What it acted on.
+    /// The request or the channel, in one line.
     pub summary: String,
-    /// What it did.
+    /// The action that was applied.
     pub outcome: String,
 }
 
-/// A rule at work.
+/// A rule in effect.
 #[derive(Clone, Debug)]
 pub struct Active {
     pub id: u64,
     pub rule: Rule,
-    /// How often all clauses but NTH fitted.
-    fitted: u64,
+    /// How often all clauses but NTH matched.
+    matched: u64,
     pub hits: u64,
-    /// The latest of them.
+    /// The latest hits.
     pub recent: VecDeque<Hit>,
 }
 
-/// How many hits are kept for HITS.
+/// How many hits of each rule are kept for SIM.FAULT HITS.
 const KEPT_HITS: usize = 1000;
 
-/// All rules, in the order in which they are asked.
+/// All rules, in the order in which they are tried.
 #[derive(Clone, Debug, Default)]
 pub struct Rules {
     active: Vec<Active>,
     last_id: u64,
-    /// None of them acts.
+    /// Whether no rule is applied, after SIM.FAULT PAUSE.
     pub paused: bool,
 }
 
 impl Rules {
+    /// Adds a rule and returns its number.
     pub fn add(&mut self, rule: Rule) -> u64 {
         self.last_id += 1;
-        self.active.push(Active { id: self.last_id, rule, fitted: 0, hits: 0, recent: VecDeque::new() });
+        self.active.push(Active { id: self.last_id, rule, matched: 0, hits: 0, recent: VecDeque::new() });
         self.last_id
     }
 
@@ -131,17 +133,17 @@ impl Rules {
         self.active.iter()
     }
 
-    /// Whether any rule could act.
+    /// Returns whether any rule could be applied.
     pub fn are_active(&self) -> bool {
         !self.paused && !self.active.is_empty()
     }
 
-    /// The rules that a word names: by number or by label.
+    /// Returns the rules with this number or label.
     pub fn named<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Active> {
         self.active.iter().filter(move |active| active.is_named(name))
     }
 
-    /// Takes away the rules that a word names. Returns how many.
+    /// Removes the rules with this number or label. Returns how many.
     pub fn remove(&mut self, name: &str) -> usize {
         let before = self.active.len();
         self.active.retain(|active| !active.is_named(name));
@@ -156,7 +158,7 @@ impl Rules {
         self.active.clear();
     }
 
-    /// What the first rule that fits does to this.
+    /// Returns the action of the first rule that matches, and records the hit. `pushes`: whether the subject is a message.
     pub fn decide(
         &mut self,
         subject: &Subject,
@@ -171,12 +173,12 @@ impl Rules {
             let Rule { matching, action, times, probability_ppm, .. } = &active.rule;
             if action.is_for_pushes() != pushes
                 || times.is_some_and(|times| active.hits >= times)
-                || !matching.fits(subject)
+                || !matching.matches(subject)
             {
                 continue;
             }
-            active.fitted += 1;
-            if matching.nth().is_some_and(|nth| nth != active.fitted)
+            active.matched += 1;
+            if matching.nth().is_some_and(|nth| nth != active.matched)
                 || *probability_ppm < 1_000_000 && rng.below(1_000_000) >= *probability_ppm as usize
             {
                 continue;

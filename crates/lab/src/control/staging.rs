@@ -1,15 +1,15 @@
-//! Rules, gates and checks as the core meets them: the implementation of [`Stages`].
+//! Rules, gates, checks and counters, behind the core's trait [`Stages`].
 
 use std::cell::{Cell, RefCell};
 
 use super::Control;
-use super::action::{Action, Keep, Place, Rewrite, Stage};
-use super::commands::{Scope, SimCommand, is_sim_command};
+use super::action::{Action, Keep, Position, Rewrite, Stage};
+use super::args::quoted;
+use super::commands::{Context, SimCommand, is_sim_command};
 use super::cost::Costs;
 use super::gates::At;
 use super::matching::{Request, Script, Subject, What, is_eval};
 use super::skew::Skews;
-use super::words::quoted;
 use redlatch_core::num;
 use redlatch_core::rng::Rng;
 use redlatch_core::script::{ScriptTag, sha1_hex};
@@ -23,25 +23,25 @@ use redlatch_core::world::ConnId;
 use redlatch_locks::check::{self, Checker};
 use redlatch_locks::role::{Recognised, recognise};
 
-/// What a world and its nodes share of the control plane.
+/// The part of the control plane that the core calls while it handles an event. All nodes of a world share it.
 pub struct Staging {
     pub(crate) control: RefCell<Control>,
-    /// What is watched on each node.
+    /// The observers of each node.
     pub(crate) watches: RefCell<Vec<Watch>>,
-    /// The script texts that were recognised; a tag's id is an index.
+    /// The lock scripts that were recognised; the id of a tag is an index into this list.
     recognised: RefCell<Vec<Recognised>>,
-    /// The k-th `redis.call` from here on fails with this error.
+    /// An injected failure: the k-th `redis.call` from now on fails with this error.
     fail_call: RefCell<Option<(u32, Vec<u8>)>>,
-    /// FAIL SUBCALL applies to the request that runs.
-    is_sabotaged: Cell<bool>,
-    /// SIM commands of scripts, to be applied when the present event is over, with the node of each.
+    /// Whether a rule with FAIL SUBCALL applies to the running request.
+    has_injected_failure: Cell<bool>,
+    /// SIM commands that scripts have called, with the node of each, to be applied when the present event is over.
     pub(crate) queued: RefCell<Vec<(usize, SimCommand)>>,
     pub(crate) has_queued: Cell<bool>,
     /// Slow readers that were disconnected in the present event.
     pub(crate) cut_off: RefCell<Vec<ConnId>>,
 }
 
-/// What is watched on one node.
+/// The observers of one node: invariant checks, script costs, clock skews.
 pub(crate) struct Watch {
     pub checker: Option<Box<Checker>>,
     pub costs: Costs,
@@ -50,7 +50,7 @@ pub(crate) struct Watch {
 }
 
 impl Staging {
-    /// Nothing is staged. One node for each release.
+    /// Creates an empty control plane. `nodes`: the release that each node emulates.
     pub(crate) fn new(rng: Rng, nodes: impl Iterator<Item = Version>) -> Staging {
         let watch =
             |version| Watch { checker: None, costs: Costs::default(), skews: Skews::default(), version };
@@ -59,19 +59,19 @@ impl Staging {
             watches: RefCell::new(nodes.map(watch).collect()),
             recognised: RefCell::default(),
             fail_call: RefCell::default(),
-            is_sabotaged: Cell::new(false),
+            has_injected_failure: Cell::new(false),
             queued: RefCell::default(),
             has_queued: Cell::new(false),
             cut_off: RefCell::default(),
         }
     }
 
-    /// What a tag of [`Stages::recognise`] stands for.
+    /// Returns the lock script behind a tag of [`Stages::recognise`].
     pub(crate) fn recognised(&self, tag: ScriptTag) -> Option<Recognised> {
         self.recognised.borrow().get(tag.id as usize).copied()
     }
 
-    /// What the rules say about a request that has passed the gates before it.
+    /// Applies the rules to a request that has passed the gates at PRE.
     pub(crate) fn pass_rules(&self, request: &Received) -> Verdict {
         self.with_subject(request, |control, subject| {
             let argv = request.argv;
@@ -81,7 +81,7 @@ impl Staging {
         })
     }
 
-    /// Turns an action, and the gate that the reply waits at, into what the core does.
+    /// Turns the action of a rule, and the gate that holds the reply, into the core's [`Verdict`].
     fn verdict(
         &self,
         control: &mut Control,
@@ -114,10 +114,12 @@ impl Staging {
                 plan.asks_calls = true;
                 *self.fail_call.borrow_mut() = Some((k, text));
             }
-            Some(Action::Rewrite(place, rewrite)) => plan.argv = rewrite_word(request.argv, place, &rewrite),
+            Some(Action::Rewrite(position, rewrite)) => {
+                plan.argv = rewrite_argument(request.argv, position, &rewrite);
+            }
             Some(Action::ForgetScripts) => plan.forgets_scripts = true,
         }
-        self.is_sabotaged.set(plan.asks_calls);
+        self.has_injected_failure.set(plan.asks_calls);
         plan.effects.extend(gate.map(|gate| ReplyEffect::Hold(Until::Released(gate))));
         Verdict::Run(plan)
     }
@@ -135,7 +137,7 @@ impl Staging {
         ask(&mut self.control.borrow_mut(), &subject)
     }
 
-    /// A lock script that is told its client's time shows how far that clock is off.
+    /// Measures the client's clock skew, if the script is a lock script with the client's time among its arguments.
     fn note_skew(&self, start: &ScriptStart, watch: &mut Watch) {
         let time = start.script.tag().and_then(|tag| self.recognised(tag)?.time);
         let Some(client_ms) = time.and_then(|place| num::parse_i64(start.argv.get(place - 1)?)) else {
@@ -145,7 +147,7 @@ impl Staging {
     }
 }
 
-/// A request is held; its ticket.
+/// Holds a request and returns its ticket.
 fn hold_request(control: &mut Control, request: &Received, until: Until) -> Ticket {
     control.hold(until, request.conn, At::Pre, summary(request.argv), request.now_ms)
 }
@@ -194,7 +196,7 @@ impl Stages for Staging {
                 argv: start.argv,
                 db: start.db,
                 client: start.conn.session.number,
-                is_sabotaged: self.is_sabotaged.get() && self.fail_call.borrow().is_some(),
+                is_sabotaged: self.has_injected_failure.get() && self.fail_call.borrow().is_some(),
             };
             checker.begin(&started, start.store);
         }
@@ -221,7 +223,7 @@ impl Stages for Staging {
             return false;
         }
         let nodes = self.watches.borrow().len();
-        match SimCommand::parse(call.argv, &Scope { node: call.node, db: call.db, nodes }) {
+        match SimCommand::parse(call.argv, &Context { node: call.node, db: call.db, nodes }) {
             Ok(command) => {
                 self.queued.borrow_mut().push((call.node, command));
                 self.has_queued.set(true);
@@ -265,7 +267,7 @@ impl Stages for Staging {
     }
 }
 
-/// The digest of the script that a request runs.
+/// Returns the SHA-1 of the script that a request runs, in hexadecimal.
 fn script_sha(argv: &[&[u8]]) -> Option<[u8; 40]> {
     let (&name, &script) = (argv.first()?, argv.get(1)?);
     if !is_eval(name) {
@@ -274,38 +276,39 @@ fn script_sha(argv: &[&[u8]]) -> Option<[u8; 40]> {
     if runs_by_sha(name) { script.to_ascii_lowercase().try_into().ok() } else { Some(sha1_hex(script)) }
 }
 
+/// Returns whether this is EVALSHA or EVALSHA_RO.
 fn runs_by_sha(name: &[u8]) -> bool {
     const EVALSHA: &[u8] = b"EVALSHA";
     name.get(..EVALSHA.len()).is_some_and(|name| name.eq_ignore_ascii_case(EVALSHA))
 }
 
-/// The request with one word changed; `None` if it has no such word, or a number is to be added to what is none.
-fn rewrite_word(argv: &[&[u8]], place: Place, rewrite: &Rewrite) -> Option<Vec<Vec<u8>>> {
-    let at = match place {
-        Place::Arg(at) => at,
-        Place::Argv(at) => {
-            let keys = Request::new(argv, None).script_words()?.keys.len();
+/// Returns the request with one argument changed. `None`: it has no such argument, or ADD meets an argument that is not a number.
+fn rewrite_argument(argv: &[&[u8]], position: Position, rewrite: &Rewrite) -> Option<Vec<Vec<u8>>> {
+    let at = match position {
+        Position::Arg(at) => at,
+        Position::Argv(at) => {
+            let keys = Request::new(argv, None).script_args()?.keys.len();
             3 + keys + at - 1
         }
     };
-    let mut words: Vec<Vec<u8>> = argv.iter().map(|word| word.to_vec()).collect();
-    let word = words.get_mut(at)?;
-    *word = match rewrite {
+    let mut argv: Vec<Vec<u8>> = argv.iter().map(|arg| arg.to_vec()).collect();
+    let arg = argv.get_mut(at)?;
+    *arg = match rewrite {
         Rewrite::Set(new) => new.clone(),
-        Rewrite::Add(n) => num::parse_i64(word)?.saturating_add(*n).to_string().into_bytes(),
+        Rewrite::Add(n) => num::parse_i64(arg)?.saturating_add(*n).to_string().into_bytes(),
     };
-    Some(words)
+    Some(argv)
 }
 
-/// A request in one short line.
+/// Renders a request in one short line: its first arguments, quoted.
 pub fn summary(argv: &[&[u8]]) -> String {
-    const WORDS: usize = 8;
-    let shown = argv.iter().take(WORDS).enumerate().map(|(index, word)| match index {
-        0 => String::from_utf8_lossy(word).into_owned(),
-        _ => quoted(word),
+    const SHOWN: usize = 8;
+    let shown = argv.iter().take(SHOWN).enumerate().map(|(index, arg)| match index {
+        0 => String::from_utf8_lossy(arg).into_owned(),
+        _ => quoted(arg),
     });
     let mut text = shown.collect::<Vec<_>>().join(" ");
-    if argv.len() > WORDS {
+    if argv.len() > SHOWN {
         text.push_str(" …");
     }
     text

@@ -1,4 +1,4 @@
-//! Rules and gates that end with a value of a test.
+//! Guards for tests in Rust: dropping one removes its fault rule or gate.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ impl Home {
         }
     }
 
-    /// Counts something; a server that has stopped has none.
+    /// Counts hits or tickets; 0 if the server has stopped.
     fn count(&self, count: impl FnOnce(&Staging) -> u64 + Send + 'static) -> u64 {
         match self {
             Home::Here(staging) => count(staging),
@@ -31,16 +31,16 @@ impl Home {
     }
 }
 
-/// A fault rule that ends when this is dropped.
-#[must_use = "the rule ends when the guard is dropped"]
+/// Removes its fault rule when dropped.
+#[must_use = "dropping the guard removes the rule"]
 pub struct FaultGuard {
     home: Home,
     id: FaultId,
 }
 
-/// A gate that ends when this is dropped. It then releases what it holds: on a server at once, in a [`Sim`](crate::Sim) as soon as something
-/// happens.
-#[must_use = "the gate ends when the guard is dropped"]
+/// Removes its gate when dropped, which releases what the gate holds: at once on a server, and at the next request or clock
+/// advance in a [`Sim`](crate::Sim).
+#[must_use = "dropping the guard removes the gate"]
 pub struct GateGuard {
     home: Home,
     id: GateId,
@@ -56,7 +56,7 @@ impl FaultGuard {
         self.id
     }
 
-    /// Returns how often the rule has acted.
+    /// Returns how often the rule has applied.
     pub fn hits(&self) -> u64 {
         let id = self.id.0;
         self.home.count(move |staging| {

@@ -1,6 +1,6 @@
-//! The control plane for tests in Rust: what SIM.* commands do, as methods with typed results.
+//! The control plane for tests in Rust: the SIM.* commands as methods with typed results.
 //!
-//! [`Control`] is the same for a [`Sim`](crate::Sim) and for a server on another thread, which it reaches through a [`Remote`].
+//! [`Control`] works on a [`Sim`](crate::Sim) and on a server in another thread, which it reaches through a [`Remote`].
 
 mod guard;
 mod results;
@@ -9,13 +9,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use crate::control::commands::key::Where;
+use crate::control::args::{Code, SimError, state, unknown};
+use crate::control::commands::key::DbId;
 use crate::control::commands::run::Fence;
 use crate::control::commands::{
     Answer, CheckCommand, ClockCommand, FaultCommand, GateCommand, KeyCommand, NodeCommand, RunCommand,
     SimCommand, TraceCommand, gate::Released,
 };
-use crate::control::words::{Code, SimError, state, unknown};
 use crate::control::{Gate, Lab, Rule};
 use redlatch_core::node::replication::Link;
 use redlatch_core::node::states::State;
@@ -31,7 +31,7 @@ pub use results::{
 /// Work for the thread that owns a lab.
 pub type Job = Box<dyn FnOnce(&mut Lab) + Send>;
 
-/// A question that is asked again after each event until the answer is true.
+/// A condition that is evaluated after each event until it is true.
 pub type Watch = Box<dyn FnMut(&mut Lab) -> bool + Send>;
 
 /// A lab on another thread.
@@ -39,7 +39,7 @@ pub trait Remote: Send + Sync {
     /// Passes work to the lab's thread. A lab that has stopped drops it.
     fn run(&self, job: Job);
 
-    /// Passes a question to the lab's thread. A lab that has stopped drops it.
+    /// Passes a condition to the lab's thread. A lab that has stopped drops it.
     fn watch(&self, watch: Watch);
 }
 
@@ -85,7 +85,7 @@ impl<'a> Control<'a> {
         Control { reach: Reach::There(remote) }
     }
 
-    /// Acts on the lab between two events and waits until it has.
+    /// Runs `act` on the lab between two events and waits for its result.
     fn run<T: Send + 'static>(
         &mut self,
         act: impl FnOnce(&mut Lab) -> Result<T, SimError> + Send + 'static,
@@ -107,7 +107,7 @@ impl<'a> Control<'a> {
 
     // ---- the clock -----------------------------------------------------------------------------------------------
 
-    /// Returns what the clock shows.
+    /// Reads the clock.
     pub fn now(&mut self) -> Result<ClockReading, SimError> {
         self.run(|lab| Ok(lab.clock_reading()))
     }
@@ -126,7 +126,7 @@ impl<'a> Control<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if that time has passed: time does not go back, but a wall clock can [jump](Self::jump).
+    /// Fails if that time has passed: time does not run backwards, but a wall clock can [jump](Self::jump).
     pub fn advance_to(&mut self, wall_ms: i64) -> Result<Advanced, SimError> {
         self.run(move |lab| lab.advance_to_wall(wall_ms))
     }
@@ -144,7 +144,7 @@ impl<'a> Control<'a> {
         })
     }
 
-    /// Returns the first `count` timers that are to fire, the earliest first.
+    /// Returns the next `count` timers, the earliest first.
     pub fn timers(&mut self, count: usize) -> Result<Vec<PendingTimer>, SimError> {
         self.run(move |lab| Ok(lab.pending_timers(count)))
     }
@@ -156,7 +156,7 @@ impl<'a> Control<'a> {
 
     // ---- faults --------------------------------------------------------------------------------------------------
 
-    /// Adds a fault rule, which ends when the guard is dropped.
+    /// Adds a fault rule; dropping the guard removes it.
     ///
     /// # Errors
     ///
@@ -201,12 +201,12 @@ impl<'a> Control<'a> {
         self.apply_all(SimCommand::Fault(FaultCommand::Delete(fault.0.to_string())))
     }
 
-    /// Returns all fault rules in the order in which they are asked.
+    /// Returns all fault rules in the order in which they are tried.
     pub fn faults(&mut self) -> Result<Vec<FaultInfo>, SimError> {
         self.run(|lab| Ok(lab.fault_infos()))
     }
 
-    /// Returns what a fault rule has done, the latest 1,000 times.
+    /// Returns the latest 1,000 times that a fault rule was applied.
     pub fn fault_hits(&mut self, fault: FaultId) -> Result<Vec<FaultHit>, SimError> {
         self.run(move |lab| {
             lab.fault_hits(fault).ok_or_else(|| unknown(format!("there is no rule {}", fault.0)))
@@ -218,19 +218,19 @@ impl<'a> Control<'a> {
         self.apply_all(SimCommand::Fault(FaultCommand::Clear))
     }
 
-    /// Makes no fault rule act until [`resume_faults`](Self::resume_faults).
+    /// Suspends all fault rules until [`resume_faults`](Self::resume_faults).
     pub fn pause_faults(&mut self) -> Result<(), SimError> {
         self.apply_all(SimCommand::Fault(FaultCommand::Pause))
     }
 
-    /// Makes fault rules act again.
+    /// Resumes all fault rules.
     pub fn resume_faults(&mut self) -> Result<(), SimError> {
         self.apply_all(SimCommand::Fault(FaultCommand::Resume))
     }
 
     // ---- gates ---------------------------------------------------------------------------------------------------
 
-    /// Adds a gate, which ends when the guard is dropped and then releases what it holds.
+    /// Adds a gate; dropping the guard removes it and releases what it holds.
     ///
     /// # Errors
     ///
@@ -357,27 +357,27 @@ impl<'a> Control<'a> {
 
     // ---- keys ----------------------------------------------------------------------------------------------------
 
-    /// Makes a node forget a key: no keyspace event, no broken WATCH. Returns whether the key existed.
-    pub fn lose_key(&mut self, place: Where, key: impl AsRef<[u8]>) -> Result<bool, SimError> {
+    /// Silently deletes a key: without a keyspace event, and without failing a WATCH. Returns whether the key existed.
+    pub fn lose_key(&mut self, db: DbId, key: impl AsRef<[u8]>) -> Result<bool, SimError> {
         let key = key.as_ref().to_vec();
-        self.apply(SimCommand::Key(KeyCommand::Lose { key, place })).map(is_one)
+        self.apply(SimCommand::Key(KeyCommand::Lose { key, db })).map(is_one)
     }
 
-    /// Makes a key end in `ttl_ms`, or never, unnoticed by clients. Returns whether the key exists.
+    /// Silently changes the TTL of a key; `None` removes it. Returns whether the key exists.
     pub fn set_ttl(
         &mut self,
-        place: Where,
+        db: DbId,
         key: impl AsRef<[u8]>,
         ttl_ms: Option<u64>,
     ) -> Result<bool, SimError> {
         let key = key.as_ref().to_vec();
-        self.apply(SimCommand::Key(KeyCommand::Ttl { key, ttl_ms, place })).map(is_one)
+        self.apply(SimCommand::Key(KeyCommand::Ttl { key, ttl_ms, db })).map(is_one)
     }
 
     /// Returns the keys of a database that match a glob, sorted.
-    pub fn dump_keys(&mut self, place: Where, pattern: impl AsRef<[u8]>) -> Result<Vec<DumpedKey>, SimError> {
+    pub fn dump_keys(&mut self, db: DbId, pattern: impl AsRef<[u8]>) -> Result<Vec<DumpedKey>, SimError> {
         let pattern = pattern.as_ref().to_vec();
-        self.run(move |lab| lab.dump_keys(&pattern, place))
+        self.run(move |lab| lab.dump_keys(&pattern, db))
     }
 
     // ---- nodes ---------------------------------------------------------------------------------------------------
@@ -387,17 +387,17 @@ impl<'a> Control<'a> {
         self.run(|lab| Ok(lab.node_infos()))
     }
 
-    /// Makes the requests and timers of a node wait, as when its process is stopped by a signal.
+    /// Pauses a node: its requests and timers wait, as if SIGSTOP had stopped its process.
     pub fn pause_node(&mut self, node: usize) -> Result<(), SimError> {
         self.apply_all(SimCommand::Node(NodeCommand::Pause(node)))
     }
 
-    /// Lets a paused node go on.
+    /// Resumes a paused node.
     pub fn resume_node(&mut self, node: usize) -> Result<(), SimError> {
         self.apply_all(SimCommand::Node(NodeCommand::Resume(node)))
     }
 
-    /// Ends all connections of a node and refuses new ones. With `wipe` the data is lost too.
+    /// Closes all connections of a node and refuses new ones. With `wipe` the node also loses its data.
     pub fn stop_node(&mut self, node: usize, wipe: bool) -> Result<(), SimError> {
         self.apply_all(SimCommand::Node(NodeCommand::Stop { node, wipe }))
     }
@@ -412,7 +412,7 @@ impl<'a> Control<'a> {
         self.apply_all(SimCommand::Node(NodeCommand::Start { node, after_ms }))
     }
 
-    /// Makes a node refuse commands as one that is out of memory, loading, read-only … or no longer.
+    /// Turns a simulated state of a node on or off, such as out of memory, loading or read-only.
     pub fn set_state(&mut self, node: usize, state: State, on: bool) -> Result<(), SimError> {
         self.apply_all(SimCommand::Node(NodeCommand::State { node, state, on }))
     }
@@ -422,7 +422,7 @@ impl<'a> Control<'a> {
         self.apply_all(SimCommand::Node(NodeCommand::Replicate { node, master }))
     }
 
-    /// Sets how writes reach a replica.
+    /// Sets how the replication link delivers writes to a replica.
     pub fn set_link(&mut self, replica: usize, link: Link) -> Result<(), SimError> {
         self.apply_all(SimCommand::Node(NodeCommand::Link { replica, link }))
     }
@@ -432,34 +432,34 @@ impl<'a> Control<'a> {
         self.apply_all(SimCommand::Node(NodeCommand::Promote(node)))
     }
 
-    /// Sets how many replicas WAIT and WAITAOF count; `None` counts those that exist.
+    /// Sets how many replicas WAIT and WAITAOF count; `None` counts the existing replicas.
     pub fn set_acks(&mut self, node: usize, replicas: Option<u64>) -> Result<(), SimError> {
         self.apply_all(SimCommand::Node(NodeCommand::Ack { node, replicas }))
     }
 
     // ---- the run -------------------------------------------------------------------------------------------------
 
-    /// Takes random choices from another seed from here on.
+    /// Sets the seed of all later random choices.
     pub fn reseed(&mut self, seed: u64) -> Result<(), SimError> {
         self.apply_all(SimCommand::Run(RunCommand::Seed(seed)))
     }
 
-    /// Removes all data, rules, gates and states. Nodes run and are masters, held output goes on, connections stay.
+    /// Removes all data, scripts, rules, gates and states; releases held output. All nodes run and are masters; connections stay open.
     pub fn reset(&mut self) -> Result<(), SimError> {
         self.apply_all(SimCommand::Run(RunCommand::Reset(None)))
     }
 
-    /// Keeps the data of all nodes under a name.
+    /// Saves the data of all nodes under a name.
     pub fn snapshot(&mut self, name: impl Into<String>) -> Result<(), SimError> {
         self.apply_all(SimCommand::Run(RunCommand::Snapshot(name.into())))
     }
 
-    /// Brings the data of a snapshot back, with the TTLs of then.
+    /// Restores the data of a snapshot, with the TTLs that the keys had then.
     pub fn restore(&mut self, name: impl Into<String>) -> Result<(), SimError> {
         self.apply_all(SimCommand::Run(RunCommand::Restore(name.into())))
     }
 
-    /// Writes to a store outside of the locks that checks fencing tokens. Returns whether it took the write.
+    /// Writes to the fenced store, which checks fencing tokens. Returns whether it accepted the write.
     pub fn store_write(
         &mut self,
         key: impl AsRef<[u8]>,
@@ -471,7 +471,7 @@ impl<'a> Control<'a> {
         self.apply(SimCommand::Run(RunCommand::StoreWrite { key, value, token, fence })).map(is_one)
     }
 
-    /// Returns a value of that store and the largest token that came with a write.
+    /// Returns a value of the fenced store and the largest token of its writes.
     pub fn store_read(&mut self, key: impl AsRef<[u8]>) -> Result<Option<(Vec<u8>, u64)>, SimError> {
         let key = key.as_ref().to_vec();
         self.run(move |lab| Ok(lab.registers.get(&key).map(|register| register.parts())))
@@ -484,12 +484,12 @@ impl<'a> Control<'a> {
 
     // ---- checks --------------------------------------------------------------------------------------------------
 
-    /// Checks the invariants of locks on what clients do from here on.
+    /// Starts to check the invariants of locks while clients use them.
     pub fn start_checks(&mut self, checks: Checks) -> Result<(), SimError> {
         self.apply_all(SimCommand::Check(CheckCommand::On(checks)))
     }
 
-    /// Ends the checks. Violations can still be read.
+    /// Stops the checks. The violations remain readable.
     pub fn stop_checks(&mut self) -> Result<(), SimError> {
         self.apply_all(SimCommand::Check(CheckCommand::Off))
     }
@@ -499,7 +499,7 @@ impl<'a> Control<'a> {
         self.apply_all(SimCommand::Check(CheckCommand::Reset))
     }
 
-    /// Returns the violations so far, the first 1,000.
+    /// Returns the first 1,000 violations.
     pub fn violations(&mut self) -> Result<Vec<Finding>, SimError> {
         self.run(|lab| Ok(lab.findings().to_vec()))
     }
@@ -511,7 +511,7 @@ impl<'a> Control<'a> {
 
     // ---- costs ---------------------------------------------------------------------------------------------------
 
-    /// Counts what scripts cost from here on, which makes them slower, or no longer.
+    /// Starts or stops counting what scripts cost. Counting makes scripts slower.
     pub fn count_costs(&mut self, on: bool) -> Result<(), SimError> {
         self.run(move |lab| {
             lab.count_costs(on);
@@ -531,7 +531,7 @@ impl<'a> Control<'a> {
 
     // ---- traces --------------------------------------------------------------------------------------------------
 
-    /// Records everything from here on, until [`finish_trace`](Self::finish_trace).
+    /// Starts to record a trace, which ends with [`finish_trace`](Self::finish_trace).
     ///
     /// # Errors
     ///
@@ -560,7 +560,7 @@ impl<'a> Control<'a> {
     }
 }
 
-/// Acts, and does what follows on all nodes.
+/// Runs `act`, then ends the event on all nodes.
 fn settled<T>(lab: &mut Lab, act: impl FnOnce(&mut Lab) -> Result<T, SimError>) -> Result<T, SimError> {
     lab.remove_abandoned();
     let result = act(lab);
@@ -568,14 +568,14 @@ fn settled<T>(lab: &mut Lab, act: impl FnOnce(&mut Lab) -> Result<T, SimError>) 
     result
 }
 
-/// Acts on the thread of a lab and waits until it has.
+/// Runs `act` on the thread of a lab and waits for its result.
 fn run_remotely<T: Send + 'static>(
     remote: &dyn Remote,
     act: impl FnOnce(&mut Lab) -> Result<T, SimError> + Send + 'static,
 ) -> Result<T, SimError> {
     let (answer, answers) = channel();
     remote.run(Box::new(move |lab| {
-        // Whoever asked may be gone.
+        // The caller may have stopped waiting.
         let _ = answer.send(settled(lab, act));
     }));
     answers.recv().unwrap_or_else(|_| Err(stopped()))

@@ -1,8 +1,8 @@
 //! What the methods of [`Control`](super::Control) return.
 
+use crate::control::args::{SimError, unknown};
 use crate::control::gates::At;
 use crate::control::matching::{Clause, Match};
-use crate::control::words::{SimError, unknown};
 use crate::control::{Lab, Rule};
 use redlatch_core::node::replication::{Link, Role};
 use redlatch_core::world::ClockMode;
@@ -47,7 +47,7 @@ pub struct Advanced {
     pub expired: u64,
 }
 
-/// A timer that is to fire.
+/// A timer that has not fired yet.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct PendingTimer {
@@ -71,7 +71,7 @@ pub struct SkewInfo {
     pub samples: u64,
 }
 
-/// A fault rule and how often it has acted.
+/// A fault rule and how often it has applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FaultInfo {
@@ -79,11 +79,11 @@ pub struct FaultInfo {
     pub id: FaultId,
     /// The rule.
     pub rule: Rule,
-    /// How often it has acted.
+    /// How often it has applied.
     pub hits: u64,
 }
 
-/// One time that a fault rule acted.
+/// One application of a fault rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FaultHit {
@@ -91,7 +91,7 @@ pub struct FaultHit {
     pub event: u64,
     /// The client, as CLIENT ID numbers it.
     pub client: u64,
-    /// The request or message that it acted on.
+    /// The request or message that it applied to.
     pub summary: String,
     /// What it did.
     pub outcome: String,
@@ -107,7 +107,7 @@ pub struct Held {
     pub gate: Option<GateId>,
     /// The client, as CLIENT ID numbers it.
     pub client: u64,
-    /// Where on its way it is held.
+    /// The point at which it is held.
     pub at: At,
     /// The request, the bytes of the reply, or the channel of the message.
     pub summary: String,
@@ -223,7 +223,7 @@ impl Lab {
         held.collect()
     }
 
-    /// The tickets of a gate, the oldest first.
+    /// Returns the tickets of a gate, the oldest first.
     pub(super) fn tickets_of(&self, gate: GateId) -> Result<Vec<Ticket>, SimError> {
         let control = self.staging.control.borrow();
         if !control.gates.iter().any(|active| active.id == gate.0) {
@@ -265,7 +265,7 @@ impl Lab {
             .collect()
     }
 
-    /// The nodes that a conjunction names have to exist.
+    /// Fails if a clause names a node that does not exist.
     pub(super) fn check_match(&self, matching: &Match) -> Result<(), SimError> {
         for clause in &matching.clauses {
             if let Clause::Node(node) = clause {

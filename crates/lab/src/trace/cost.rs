@@ -1,10 +1,13 @@
-//! What the scripts of a trace cost: the same table on every machine.
+//! The cost of each script in a trace, as a table that is the same on every machine.
 
-use super::replay::Replay;
+use super::replay::{Replay, ReplayError};
 
-/// Replays a trace with every instruction counted. The error tells why it does not replay.
-pub fn table(text: &str) -> Result<String, String> {
-    let (_, lab) = Replay::run_counting(text).map_err(|error| error.to_string())?;
+/// Replays a trace, counts every instruction, and returns the costs as a table.
+///
+/// # Errors
+/// Why the trace does not replay.
+pub fn table(text: &str) -> Result<String, ReplayError> {
+    let (_, lab) = Replay::run_counting(text)?;
     let mut rows = vec![
         ["script", "sha", "runs", "instructions", "calls", "keys", "bytes in", "bytes out"]
             .map(str::to_owned)
@@ -12,16 +15,16 @@ pub fn table(text: &str) -> Result<String, String> {
     ];
     for watch in lab.staging.watches.borrow().iter() {
         for (sha, cost) in watch.costs.iter() {
-            let each = |sum: u64| format!("{:.1}", sum as f64 / cost.runs as f64);
+            let mean = |sum: u64| format!("{:.1}", sum as f64 / cost.runs as f64);
             rows.push(vec![
                 cost.role.map_or("-", |role| role.name()).to_owned(),
                 String::from_utf8_lossy(&sha[..8]).into_owned(),
                 cost.runs.to_string(),
-                each(cost.instructions),
-                each(cost.calls),
-                each(cost.keys),
-                each(cost.bytes_in),
-                each(cost.bytes_out),
+                mean(cost.instructions),
+                mean(cost.calls),
+                mean(cost.keys),
+                mean(cost.bytes_in),
+                mean(cost.bytes_out),
             ]);
         }
     }

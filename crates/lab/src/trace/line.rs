@@ -1,4 +1,4 @@
-//! The lines of a trace, to be read.
+//! The lines of a trace, as a reader sees them.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use redlatch_core::node::Config;
 use redlatch_core::version::UnknownVersion;
 use redlatch_core::world::{ClockMode, ConnId};
 
-/// A connection: `node:number`, the number that CLIENT ID gives.
+/// A connection, written as `node:number`; the number is the one that CLIENT ID returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Conn {
@@ -27,12 +27,12 @@ impl From<Conn> for String {
 }
 
 impl TryFrom<String> for Conn {
-    type Error = String;
+    type Error = LineError;
 
-    fn try_from(text: String) -> Result<Conn, String> {
+    fn try_from(text: String) -> Result<Conn, LineError> {
         let parts =
             text.split_once(':').and_then(|(node, number)| Some((node.parse().ok()?, number.parse().ok()?)));
-        let (node, number) = parts.ok_or_else(|| format!("'{text}' is no connection"))?;
+        let (node, number) = parts.ok_or(LineError::NotAConnection(text))?;
         Ok(Conn { node, number })
     }
 }
@@ -43,7 +43,7 @@ impl std::fmt::Display for Conn {
     }
 }
 
-/// How the world began.
+/// The state of the world at the beginning of the trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// The version of the format.
@@ -51,20 +51,20 @@ pub struct Header {
     /// The version of Redlatch that wrote it.
     pub version: String,
     pub seed: u64,
-    /// Unix time in ms when `t` is 0.
+    /// Unix time in ms at `t` = 0.
     pub wall_ms: i64,
     pub clock: String,
-    /// The number of the last event before.
+    /// The number of the last event before the trace.
     pub e: u64,
     /// Monotonic time in µs at the beginning.
     pub t: u64,
     pub nodes: Vec<NodeHeader>,
-    /// The words of SIM.CHECK ON, if checks are on.
+    /// The arguments of SIM.CHECK ON, if checks are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<String>>,
 }
 
-/// The settings of a node, all of them.
+/// The release that a node emulates, and all its settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct NodeHeader {
     pub release: String,
@@ -73,16 +73,54 @@ pub struct NodeHeader {
 }
 
 impl NodeHeader {
-    pub fn config(&self) -> Result<Config, String> {
-        let mut config =
-            Config::new(self.release.parse().map_err(|error: UnknownVersion| error.to_string())?);
+    /// Returns the settings of the node.
+    ///
+    /// # Errors
+    /// This release does not emulate the node's release, or has no such setting.
+    pub fn config(&self) -> Result<Config, LineError> {
+        let mut config = Config::new(self.release.parse().map_err(LineError::UnknownRelease)?);
         config.process_id = self.process_id;
         for (name, value) in &self.config {
-            config.set_at_start(name, value.as_bytes()).map_err(|why| format!("{name}: {why}"))?;
+            config
+                .set_at_start(name, value.as_bytes())
+                .map_err(|why| LineError::BadSetting { name: name.clone(), why: why.to_string() })?;
         }
         Ok(config)
     }
 }
+
+/// Why a line of a trace cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LineError {
+    /// The line is not the JSON of a [`Line`].
+    Syntax(String),
+    /// Not `node:number`.
+    NotAConnection(String),
+    /// A text that represents bytes has a character beyond 255.
+    NotAByte(char),
+    UnknownClock(String),
+    UnknownRelease(UnknownVersion),
+    BadSetting {
+        name: String,
+        why: String,
+    },
+}
+
+impl std::fmt::Display for LineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            LineError::Syntax(why) => write!(f, "not a line of a trace: {why}"),
+            LineError::NotAConnection(text) => write!(f, "'{text}' is not a connection"),
+            LineError::NotAByte(c) => write!(f, "'{c}' does not represent a byte"),
+            LineError::UnknownClock(name) => write!(f, "'{name}' is not a clock mode"),
+            LineError::UnknownRelease(error) => write!(f, "{error}"),
+            LineError::BadSetting { name, why } => write!(f, "{name}: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for LineError {}
 
 /// One line. `e` is the number of the event, `t` monotonic time in µs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -96,18 +134,18 @@ pub enum Line {
         c: Conn,
         addr: String,
         laddr: String,
-        /// It came by the control port.
+        /// Whether the client came through the control port.
         #[serde(default)]
         control: bool,
     },
-    /// A request of a client that was there before the trace, to bring it to where it was. Its reply does not count.
+    /// A request that brings a client that connected before the trace to its state at the beginning. Its reply is not recorded.
     Setup {
         e: u64,
         t: u64,
         c: Conn,
         a: Vec<String>,
     },
-    /// A request. `el`: for SIM commands, the driver's time in µs.
+    /// A request. `el`: the driver's time in µs, only for SIM commands.
     Req {
         e: u64,
         t: u64,
@@ -116,7 +154,7 @@ pub enum Line {
         #[serde(default)]
         el: u64,
     },
-    /// Bytes that are no request.
+    /// Bytes that do not parse as a request.
     Bad {
         e: u64,
         t: u64,
@@ -128,38 +166,38 @@ pub enum Line {
         t: u64,
         c: Conn,
     },
-    /// A running script went on; it has run for `ms`.
+    /// A running script ran for one more slice; it has run for `ms` in all.
     Slice {
         e: u64,
         t: u64,
         n: usize,
         ms: u64,
     },
-    /// Control connections have waited until the driver's time `el`, in µs.
+    /// Waits of control connections timed out at the driver's time `el`, in µs.
     Await {
         e: u64,
         t: u64,
         el: u64,
     },
-    /// A remark: SIM.TRACE MARK.
+    /// A comment: SIM.TRACE MARK.
     Mark {
         e: u64,
         t: u64,
         text: String,
     },
-    /// A client was cut off because it did not read.
+    /// A slow reader was disconnected.
     Cut {
         e: u64,
         t: u64,
         c: Conn,
     },
-    /// Bytes for a client.
+    /// Output for a client.
     Out {
         e: u64,
         c: Conn,
         b: String,
     },
-    /// A promise of a lock was found broken: the promise with the operation, the object, its key, who called, what was found.
+    /// A lock invariant was violated: the invariant with the operation, the object, its key, the owner, and what was found.
     Check {
         e: u64,
         n: usize,
@@ -169,7 +207,7 @@ pub enum Line {
         owner: String,
         text: String,
     },
-    /// The state of all nodes after an event.
+    /// The digest of the state of all nodes after an event.
     Dig {
         e: u64,
         h: String,
@@ -181,23 +219,27 @@ pub enum Line {
     },
 }
 
-/// Bytes as the characters of the same number.
+/// Converts bytes to the characters with the same number.
 pub fn to_text(bytes: &[u8]) -> String {
     bytes.iter().map(|&byte| char::from(byte)).collect()
 }
 
-/// The bytes of such a text; characters beyond 255 do not come from bytes.
-pub fn to_bytes(text: &str) -> Result<Vec<u8>, String> {
-    text.chars().map(|c| u8::try_from(c).map_err(|_| format!("'{c}' does not stand for a byte"))).collect()
+/// Converts such a text back to bytes.
+///
+/// # Errors
+/// The text has a character beyond 255.
+pub fn to_bytes(text: &str) -> Result<Vec<u8>, LineError> {
+    text.chars().map(|c| u8::try_from(c).map_err(|_| LineError::NotAByte(c))).collect()
 }
 
-pub fn clock_mode(name: &str) -> Result<ClockMode, String> {
+/// Parses the name of a clock mode in a header.
+pub fn clock_mode(name: &str) -> Result<ClockMode, LineError> {
     match name {
         "real" => Ok(ClockMode::Real),
         "manual" => Ok(ClockMode::Manual),
         _ => match name.strip_prefix("rate ").and_then(|rate| rate.parse().ok()) {
             Some(rate) => Ok(ClockMode::Rate(rate)),
-            None => Err(format!("'{name}' is no clock")),
+            None => Err(LineError::UnknownClock(name.to_owned())),
         },
     }
 }

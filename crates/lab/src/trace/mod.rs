@@ -1,7 +1,7 @@
-//! Runs written down: everything that entered the world, in order, and what came out of it.
+//! Recorded runs: every input of the world in order, and every output.
 //!
-//! A trace is lines of JSON (`docs/control-plane.md` has the format). Inputs make a replay go; outputs and digests are
-//! there to be compared. Bytes are written as characters of the same number (Latin-1), so that every reply has one form.
+//! A trace is lines of JSON (`docs/control-plane.md` has the format). A replay feeds the inputs in and compares outputs and
+//! digests. Bytes are written as the characters with the same number (Latin-1), so that every reply has exactly one form.
 //! Any build writes traces; the feature `replay` reads them.
 
 #[cfg(feature = "replay")]
@@ -17,17 +17,17 @@ pub mod show;
 pub mod svg;
 
 #[cfg(feature = "replay")]
-pub use line::{Conn, Header, Line, NodeHeader};
+pub use line::{Conn, Header, Line, LineError, NodeHeader};
 pub use record::Recorder;
 #[cfg(feature = "replay")]
-pub use replay::{Replay, ReplayError};
+pub use replay::{Replay, ReplayError, TraceError};
 
 use redlatch_core::world::ClockMode;
 
-/// The format that this release writes and reads.
+/// The version of the format that this release writes and reads.
 pub const FORMAT: u32 = 1;
 
-/// A clock as the head of a trace names it.
+/// Returns the name of a clock mode in a header.
 fn clock_name(mode: ClockMode) -> String {
     match mode {
         ClockMode::Real => "real".to_owned(),

@@ -1,4 +1,4 @@
-//! Writes lines of a trace. This is on the way of every request while a trace is written, so no value is built first.
+//! Writes the lines of a trace. Every request passes here while a trace is recorded, so lines are written without intermediate values.
 
 use super::{FORMAT, clock_name};
 use crate::control::Lab;
@@ -37,7 +37,7 @@ impl Recorder {
         recorder
     }
 
-    /// Writes how the world began.
+    /// Writes the header: how the world began.
     fn head(&mut self, lab: &Lab) {
         let (world, clock) = (lab.world(), lab.world().clock());
         self.buf.extend_from_slice(b"{\"k\":\"head\"");
@@ -64,7 +64,7 @@ impl Recorder {
         self.finish();
     }
 
-    /// The settings of a node, all of them.
+    /// Writes the release that a node emulates, and all its settings.
     fn node(&mut self, config: &Config) {
         self.buf.extend_from_slice(b"{\"release\":");
         self.text(&config.version.to_string());
@@ -88,7 +88,7 @@ impl Recorder {
         self.buf.push(b']');
     }
 
-    /// A text as a JSON string. Unlike [`string`](Self::string) it keeps characters beyond ASCII as they are.
+    /// Writes text as a JSON string. Unlike [`string`](Self::string) it keeps characters beyond ASCII as they are.
     fn text(&mut self, text: &str) {
         self.buf.push(b'"');
         for c in text.chars() {

@@ -1,27 +1,27 @@
-//! Runs a trace again in this process and compares everything that comes out.
+//! Replays a trace in this process and compares every output.
 
 use std::collections::VecDeque;
 
 use super::FORMAT;
-use super::line::{Conn, Header, Line, clock_mode, to_bytes};
+use super::line::{Conn, Header, Line, LineError, clock_mode, to_bytes};
 use crate::control::Lab;
+use crate::control::args::{Args, SimError};
 use crate::control::commands::check::parse_checks;
-use crate::control::words::Words;
 use redlatch_core::world::{ConnId, WorldOptions};
 
-/// A replay ended early.
+/// Why a replay stopped before the end of the trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayError {
-    /// The text is no trace.
-    Malformed { line: usize, why: String },
-    /// Something else came out than what the trace has there.
+    /// The text is not a trace that this release can replay.
+    Malformed { line: usize, error: TraceError },
+    /// The replay produced another output than the trace has. `last_digest`: the last event after which the states were equal.
     Differs { line: usize, recorded: Option<String>, replayed: Option<String>, last_digest: Option<u64> },
 }
 
 impl std::fmt::Display for ReplayError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            ReplayError::Malformed { line, why } => write!(f, "line {line}: {why}"),
+            ReplayError::Malformed { line, error } => write!(f, "line {line}: {error}"),
             ReplayError::Differs { line, recorded, replayed, last_digest } => {
                 writeln!(f, "line {line}: the replay differs")?;
                 writeln!(f, "  recorded: {}", recorded.as_deref().unwrap_or("nothing"))?;
@@ -37,49 +37,101 @@ impl std::fmt::Display for ReplayError {
 
 impl std::error::Error for ReplayError {}
 
-/// What a replay that came to its end has seen.
+/// Why a line cannot be replayed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TraceError {
+    Line(LineError),
+    /// The first line is not a header.
+    NoHeader,
+    UnsupportedFormat(u32),
+    NoNodes,
+    /// The arguments of SIM.CHECK ON in the header are wrong.
+    BadChecks(SimError),
+    NoSuchNode(usize),
+    /// No client has this connection at that time.
+    NotOpen(Conn),
+    /// A line of this kind cannot stand here.
+    Unexpected,
+    /// There is a line after the last one of a complete trace.
+    AfterEnd,
+}
+
+impl std::fmt::Display for TraceError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            TraceError::Line(error) => write!(f, "{error}"),
+            TraceError::NoHeader => write!(f, "a trace begins with its header"),
+            TraceError::UnsupportedFormat(format) => {
+                write!(f, "the format is {format}, and this release reads {FORMAT}")
+            }
+            TraceError::NoNodes => write!(f, "there are no nodes"),
+            TraceError::BadChecks(error) => write!(f, "{}", error.text),
+            TraceError::NoSuchNode(node) => write!(f, "there is no node {node}"),
+            TraceError::NotOpen(conn) => write!(f, "connection {conn} is not open"),
+            TraceError::Unexpected => write!(f, "not expected here"),
+            TraceError::AfterEnd => write!(f, "nothing can follow the end"),
+        }
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+impl From<LineError> for TraceError {
+    fn from(error: LineError) -> TraceError {
+        TraceError::Line(error)
+    }
+}
+
+/// The counts of a replay without a difference.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replay {
     pub events: u64,
     pub inputs: u64,
     pub outputs: u64,
     pub digests: u64,
-    /// The trace has its last line.
+    /// Whether the trace has its last line. A run that was interrupted has none.
     pub complete: bool,
 }
 
 impl Replay {
     /// Replays the text of a trace.
+    ///
+    /// # Errors
+    /// The text is not a trace, or an output differs.
     pub fn run(text: &str) -> Result<Replay, ReplayError> {
         Replay::run_in(text, |_| {}).map(|(report, _)| report)
     }
 
-    /// The same with the costs of scripts counted; gives the lab as it is at the end too.
+    /// Replays the text of a trace with script costs counted. Returns the lab in its final state as well.
+    ///
+    /// # Errors
+    /// As [`Replay::run`].
     pub fn run_counting(text: &str) -> Result<(Replay, Lab), ReplayError> {
         Replay::run_in(text, |lab| lab.count_costs(true))
     }
 
     fn run_in(text: &str, prepare: impl FnOnce(&mut Lab)) -> Result<(Replay, Lab), ReplayError> {
         let mut lines = read(text);
-        let malformed = |line, why: &str| ReplayError::Malformed { line, why: why.to_owned() };
         let header = match lines.next() {
             Some((_, _, Ok(Line::Head(header)))) => header,
-            Some((line, _, Err(why))) => return Err(malformed(line, &why)),
-            _ => return Err(malformed(1, "a trace begins with its head")),
+            Some((line, _, Err(error))) => return Err(ReplayError::Malformed { line, error: error.into() }),
+            _ => return Err(ReplayError::Malformed { line: 1, error: TraceError::NoHeader }),
         };
-        let mut lab = build(&header).map_err(|why| ReplayError::Malformed { line: 1, why })?;
+        let mut lab = build(&header).map_err(|error| ReplayError::Malformed { line: 1, error })?;
         prepare(&mut lab);
         let mut report = Replay::default();
         let mut produced = Vec::new();
-        // Lines of the trace, and of the replay, that the other side has not come to yet: what timers put out stands
-        // before the input at whose time the replay lets them fire.
+        // Lines of one side that the other has not reached yet: the trace has the outputs of timers before the input
+        // whose time makes the replay fire them.
         let mut recorded: VecDeque<(usize, &str)> = VecDeque::new();
         let mut replayed: VecDeque<String> = VecDeque::new();
         let mut last_digest = None;
         while let Some((number, source, line)) = lines.next() {
-            let line = line.map_err(|why| ReplayError::Malformed { line: number, why })?;
+            let malformed = |error| ReplayError::Malformed { line: number, error };
+            let line = line.map_err(|error| malformed(error.into()))?;
             if report.complete {
-                return Err(malformed(number, "nothing comes after the end"));
+                return Err(malformed(TraceError::AfterEnd));
             }
             recorded.push_back((number, source));
             match line {
@@ -87,11 +139,11 @@ impl Replay {
                 Line::Dig { .. } => report.digests += 1,
                 Line::Cut { c, .. } => lab.expect_cut(c.node, c.number),
                 _ => {
-                    // How fast clients read is not in the trace, only that they were too slow.
+                    // A trace does not have how fast clients read, only which of them were disconnected as too slow.
                     for conn in cuts_before_next_input(lines.clone()) {
                         lab.expect_cut(conn.node, conn.number);
                     }
-                    apply(&mut lab, &line).map_err(|why| ReplayError::Malformed { line: number, why })?;
+                    apply(&mut lab, &line).map_err(malformed)?;
                     report.inputs += 1;
                     report.complete = matches!(line, Line::End { .. });
                     lab.take_trace(&mut produced);
@@ -116,7 +168,7 @@ impl Replay {
             }
         }
         report.events = lab.world().events();
-        // Of a trace that was cut off the outputs of the last input, or their cause, may be missing.
+        // An interrupted trace may lack the outputs of its last input, or the input whose outputs it has.
         if report.complete && (!recorded.is_empty() || !replayed.is_empty()) {
             let line = recorded.front().map_or_else(|| text.lines().count() + 1, |&(line, _)| line);
             let recorded = recorded.pop_front().map(|(_, line)| line.to_owned());
@@ -126,9 +178,9 @@ impl Replay {
     }
 }
 
-/// The clients that the present event cuts off.
+/// Returns the slow readers that the present event disconnects.
 fn cuts_before_next_input<'a>(
-    lines: impl Iterator<Item = (usize, &'a str, Result<Line, String>)>,
+    lines: impl Iterator<Item = (usize, &'a str, Result<Line, LineError>)>,
 ) -> impl Iterator<Item = Conn> {
     let outputs = lines.map_while(|(_, _, line)| match line {
         Ok(Line::Cut { c, .. }) => Some(Some(c)),
@@ -138,21 +190,21 @@ fn cuts_before_next_input<'a>(
     outputs.flatten()
 }
 
-/// The lines of a trace with their numbers.
-pub fn read(text: &str) -> impl Iterator<Item = (usize, &str, Result<Line, String>)> + Clone {
+/// Parses the lines of a trace: the number of each, its text, and the parsed line.
+pub fn read(text: &str) -> impl Iterator<Item = (usize, &str, Result<Line, LineError>)> + Clone {
     text.lines().enumerate().map(|(index, line)| {
-        let parsed = serde_json::from_str(line).map_err(|error| format!("no line of a trace: {error}"));
+        let parsed = serde_json::from_str(line).map_err(|error| LineError::Syntax(error.to_string()));
         (index + 1, line, parsed)
     })
 }
 
-/// A lab as the head of a trace describes it, recording.
-fn build(header: &Header) -> Result<Lab, String> {
+/// Creates a lab from the header of a trace, and starts recording.
+fn build(header: &Header) -> Result<Lab, TraceError> {
     if header.format != FORMAT {
-        return Err(format!("the format is {}, and this release reads {FORMAT}", header.format));
+        return Err(TraceError::UnsupportedFormat(header.format));
     }
     if header.nodes.is_empty() {
-        return Err("there are no nodes".to_owned());
+        return Err(TraceError::NoNodes);
     }
     let nodes = header.nodes.iter().map(|node| node.config()).collect::<Result<Vec<_>, _>>()?;
     let mut lab = Lab::new(WorldOptions {
@@ -162,22 +214,22 @@ fn build(header: &Header) -> Result<Lab, String> {
         nodes,
     });
     lab.begin_at(header.e, header.t);
-    if let Some(words) = &header.checks {
-        let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-        lab.start_checks(parse_checks(&mut Words::new(&words)).map_err(|error| error.text)?);
+    if let Some(args) = &header.checks {
+        let args: Vec<&[u8]> = args.iter().map(|arg| arg.as_bytes()).collect();
+        lab.start_checks(parse_checks(&mut Args::new(&args)).map_err(TraceError::BadChecks)?);
     }
     lab.start_trace();
-    // The head is compared by what it makes.
+    // The header is not compared: a wrong one shows in the outputs.
     lab.take_trace(&mut Vec::new());
     Ok(lab)
 }
 
-fn conn_id(lab: &Lab, conn: Conn) -> Result<ConnId, String> {
-    lab.world().conn(conn.node, conn.number).ok_or_else(|| format!("connection {conn} is not open"))
+fn conn_id(lab: &Lab, conn: Conn) -> Result<ConnId, TraceError> {
+    lab.world().conn(conn.node, conn.number).ok_or(TraceError::NotOpen(conn))
 }
 
-/// Puts an input into the lab at its time.
-fn apply(lab: &mut Lab, line: &Line) -> Result<(), String> {
+/// Feeds an input into the lab, at its time.
+fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
     let (&t, bytes) = match line {
         Line::Open { t, .. }
         | Line::Bad { t, .. }
@@ -187,10 +239,10 @@ fn apply(lab: &mut Lab, line: &Line) -> Result<(), String> {
         | Line::Mark { t, .. }
         | Line::End { t, .. } => (t, Vec::new()),
         Line::Setup { t, a, .. } | Line::Req { t, a, .. } => {
-            (t, a.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?)
+            (t, a.iter().map(|arg| to_bytes(arg)).collect::<Result<Vec<_>, _>>()?)
         }
         Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {
-            return Err("not expected here".to_owned());
+            return Err(TraceError::Unexpected);
         }
     };
     let argv: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
@@ -198,7 +250,7 @@ fn apply(lab: &mut Lab, line: &Line) -> Result<(), String> {
     match line {
         Line::Open { c, addr, laddr, control, .. } => {
             lab.open_numbered(c.node, c.number, *control, addr.clone(), laddr.clone())
-                .ok_or("there is no such node")?;
+                .ok_or(TraceError::NoSuchNode(c.node))?;
         }
         Line::Setup { c, .. } => {
             let conn = conn_id(lab, *c)?;
@@ -219,7 +271,7 @@ fn apply(lab: &mut Lab, line: &Line) -> Result<(), String> {
         }
         Line::Slice { n, ms, .. } => {
             if *n >= lab.world().nodes().len() {
-                return Err(format!("there is no node {n}"));
+                return Err(TraceError::NoSuchNode(*n));
             }
             lab.run_slice_for(*n, *ms);
         }

@@ -1,8 +1,8 @@
-//! A trace for people: who took which lock, who waited, which messages went where.
+//! A trace as a readable timeline: who took which lock, who waited, which messages went where.
 
 use std::collections::BTreeMap;
 
-use super::line::{Conn, Line, to_bytes};
+use super::line::{Conn, Line, LineError, to_bytes};
 use super::replay::read;
 use crate::control::commands::is_sim_command;
 use crate::control::matching::{Request, Script, is_eval};
@@ -10,44 +10,46 @@ use crate::control::staging::summary;
 use redlatch_core::script::sha1_hex;
 use redlatch_locks::role::{Recognised, recognise};
 
-/// One thing that happened, on the lane of a client.
+/// One line of a timeline: something that happened, usually to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Moment {
+pub struct Entry {
     pub event: u64,
-    /// ms since the beginning of the world.
+    /// Time since the world began, in ms.
     pub at_ms: u64,
     pub conn: Option<Conn>,
-    pub what: Happening,
+    pub kind: EntryKind,
     pub text: String,
 }
 
+/// What an [`Entry`] shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Happening {
+pub enum EntryKind {
     Request,
     Reply,
     Control,
     Connection,
-    Remark,
+    Comment,
 }
 
-/// The moments of a trace and the names of its clients.
+/// What happened in a trace, in order, and the names of its clients.
 #[derive(Clone, Debug, Default)]
-pub struct Story {
-    pub moments: Vec<Moment>,
+pub struct Timeline {
+    pub entries: Vec<Entry>,
     pub names: BTreeMap<Conn, String>,
 }
 
-impl Story {
-    /// Reads a trace. The error names the line.
-    pub fn of(text: &str) -> Result<Story, String> {
-        let mut story = Story::default();
+impl Timeline {
+    /// Reads the text of a trace.
+    pub fn of(text: &str) -> Result<Timeline, TimelineError> {
+        let mut timeline = Timeline::default();
         let mut scripts: BTreeMap<[u8; 40], Option<Recognised>> = BTreeMap::new();
         let mut now_ms = 0;
         for (number, _, line) in read(text) {
-            let line = line.map_err(|why| format!("line {number}: {why}"))?;
-            let mut tell = |event, us: Option<u64>, conn, what, text| {
+            let malformed = |error| TimelineError { line: number, error };
+            let line = line.map_err(malformed)?;
+            let mut add = |event, us: Option<u64>, conn, kind, text| {
                 now_ms = us.map_or(now_ms, |us| us / 1000);
-                story.moments.push(Moment { event, at_ms: now_ms, conn, what, text });
+                timeline.entries.push(Entry { event, at_ms: now_ms, conn, kind, text });
             };
             match line {
                 Line::Head(_)
@@ -56,54 +58,59 @@ impl Story {
                 | Line::Slice { .. }
                 | Line::Await { .. } => {}
                 Line::Open { e, t, c, addr, .. } => {
-                    tell(e, Some(t), Some(c), Happening::Connection, format!("connects from {addr}"));
+                    add(e, Some(t), Some(c), EntryKind::Connection, format!("connects from {addr}"));
                 }
                 Line::Close { e, t, c } => {
-                    tell(e, Some(t), Some(c), Happening::Connection, "leaves".to_owned())
+                    add(e, Some(t), Some(c), EntryKind::Connection, "disconnects".to_owned())
                 }
-                Line::Cut { e, t, c } => {
-                    tell(e, Some(t), Some(c), Happening::Connection, "is cut off".to_owned())
-                }
+                Line::Cut { e, t, c } => add(
+                    e,
+                    Some(t),
+                    Some(c),
+                    EntryKind::Connection,
+                    "is disconnected as a slow reader".to_owned(),
+                ),
                 Line::Bad { e, t, c, why } => {
-                    tell(
+                    add(
                         e,
                         Some(t),
                         Some(c),
-                        Happening::Connection,
-                        format!("sends what is no request: {why}"),
+                        EntryKind::Connection,
+                        format!("sends a malformed request: {why}"),
                     );
                 }
-                Line::Mark { e, t, text } => tell(e, Some(t), None, Happening::Remark, text),
+                Line::Mark { e, t, text } => add(e, Some(t), None, EntryKind::Comment, text),
                 Line::Check { e, promise, key, text, .. } => {
-                    let found = String::from_utf8_lossy(&to_bytes(&text)?).into_owned();
-                    tell(e, None, None, Happening::Remark, format!("{promise} broken, {key}: {found}"));
+                    let found = String::from_utf8_lossy(&to_bytes(&text).map_err(malformed)?).into_owned();
+                    add(e, None, None, EntryKind::Comment, format!("{promise} violated, {key}: {found}"));
                 }
-                Line::End { e, t } => tell(e, Some(t), None, Happening::Remark, "end".to_owned()),
+                Line::End { e, t } => add(e, Some(t), None, EntryKind::Comment, "end".to_owned()),
                 Line::Req { e, t, c, a, .. } => {
-                    let words = a.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
-                    let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+                    let args = a.iter().map(|arg| to_bytes(arg)).collect::<Result<Vec<_>, _>>();
+                    let args = args.map_err(malformed)?;
+                    let argv: Vec<&[u8]> = args.iter().map(Vec::as_slice).collect();
                     if let [command, sub, name] = argv[..]
                         && command.eq_ignore_ascii_case(b"CLIENT")
                         && sub.eq_ignore_ascii_case(b"SETNAME")
                     {
-                        story.names.insert(c, String::from_utf8_lossy(name).into_owned());
+                        timeline.names.insert(c, String::from_utf8_lossy(name).into_owned());
                     }
-                    let (what, text) = match argv.first() {
-                        Some(name) if is_sim_command(name) => (Happening::Control, summary(&argv)),
-                        _ => (Happening::Request, describe(&argv, &mut scripts)),
+                    let (kind, text) = match argv.first() {
+                        Some(name) if is_sim_command(name) => (EntryKind::Control, summary(&argv)),
+                        _ => (EntryKind::Request, describe(&argv, &mut scripts)),
                     };
                     now_ms = t / 1000;
-                    story.moments.push(Moment { event: e, at_ms: now_ms, conn: Some(c), what, text });
+                    timeline.entries.push(Entry { event: e, at_ms: now_ms, conn: Some(c), kind, text });
                 }
                 Line::Out { e, c, b } => {
-                    tell(e, None, Some(c), Happening::Reply, shorten(&b.escape_debug().to_string()));
+                    add(e, None, Some(c), EntryKind::Reply, shorten(&b.escape_debug().to_string()));
                 }
             }
         }
-        Ok(story)
+        Ok(timeline)
     }
 
-    /// The client as people call it.
+    /// Returns the name that a client has set, with its connection; without a name only the connection.
     pub fn name(&self, conn: Conn) -> String {
         match self.names.get(&conn) {
             Some(name) => format!("{name} ({conn})"),
@@ -112,18 +119,34 @@ impl Story {
     }
 }
 
-impl std::fmt::Display for Story {
+/// A line of a trace that cannot be shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TimelineError {
+    /// The number of the line, from 1.
+    pub line: usize,
+    pub error: LineError,
+}
+
+impl std::fmt::Display for TimelineError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}", self.line, self.error)
+    }
+}
+
+impl std::error::Error for TimelineError {}
+
+impl std::fmt::Display for Timeline {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let width =
-            self.moments.iter().filter_map(|moment| moment.conn).map(|conn| self.name(conn).len()).max();
-        for Moment { event, at_ms, conn, what, text } in &self.moments {
+            self.entries.iter().filter_map(|entry| entry.conn).map(|conn| self.name(conn).len()).max();
+        for Entry { event, at_ms, conn, kind, text } in &self.entries {
             let who = conn.map_or(String::new(), |conn| self.name(conn));
-            let arrow = match what {
-                Happening::Request => "→",
-                Happening::Reply => "←",
-                Happening::Control => "⚙",
-                Happening::Connection => "·",
-                Happening::Remark => "#",
+            let arrow = match kind {
+                EntryKind::Request => "→",
+                EntryKind::Reply => "←",
+                EntryKind::Control => "⚙",
+                EntryKind::Connection => "·",
+                EntryKind::Comment => "#",
             };
             writeln!(
                 f,
@@ -135,13 +158,13 @@ impl std::fmt::Display for Story {
     }
 }
 
-/// A request in one line: lock scripts by their role, object and owner.
+/// Renders a request in one line: a lock script as its role, object and owner.
 fn describe(argv: &[&[u8]], scripts: &mut BTreeMap<[u8; 40], Option<Recognised>>) -> String {
-    let Some((&name, &word)) = argv.first().zip(argv.get(1)) else { return summary(argv) };
-    let is_load = name.eq_ignore_ascii_case(b"SCRIPT") && word.eq_ignore_ascii_case(b"LOAD");
+    let Some((&name, &arg)) = argv.first().zip(argv.get(1)) else { return summary(argv) };
+    let is_load = name.eq_ignore_ascii_case(b"SCRIPT") && arg.eq_ignore_ascii_case(b"LOAD");
     let body = match argv.get(2) {
         Some(&body) if is_load => Some(body),
-        _ if is_eval(name) && name.len() == b"EVAL".len() => Some(word),
+        _ if is_eval(name) && name.len() == b"EVAL".len() => Some(arg),
         _ => None,
     };
     if let Some(body) = body {
@@ -149,7 +172,7 @@ fn describe(argv: &[&[u8]], scripts: &mut BTreeMap<[u8; 40], Option<Recognised>>
     }
     let sha = match body {
         Some(body) => sha1_hex(body),
-        None => match word.to_ascii_lowercase().try_into() {
+        None => match arg.to_ascii_lowercase().try_into() {
             Ok(sha) => sha,
             Err(_) => return summary(argv),
         },
@@ -159,10 +182,10 @@ fn describe(argv: &[&[u8]], scripts: &mut BTreeMap<[u8; 40], Option<Recognised>>
         return format!("loads {}", lock.role.name());
     }
     let request = Request::new(argv, Some(Script { sha: &sha, lock: Some(*lock) }));
-    let Some(words) = request.script_words() else { return summary(argv) };
+    let Some(args) = request.script_args() else { return summary(argv) };
     let text =
-        |word: Option<&&[u8]>| word.map_or(String::new(), |word| String::from_utf8_lossy(word).into_owned());
-    let object = text(lock.lock.and_then(|place| words.keys.get(place - 1)));
+        |arg: Option<&&[u8]>| arg.map_or(String::new(), |arg| String::from_utf8_lossy(arg).into_owned());
+    let object = text(lock.lock.and_then(|place| args.keys.get(place - 1)));
     match request.owner() {
         Some(owner) => format!("{} {object} by {}", lock.role.name(), String::from_utf8_lossy(owner)),
         None => format!("{} {object}", lock.role.name()),

@@ -1,18 +1,18 @@
-//! A trace as a picture: one lane for each client and each node, time going down.
+//! Draws a trace as SVG: one lane for each client and each node, with time going down.
 
 use std::collections::BTreeMap;
 
 use super::line::Conn;
-use super::show::{Happening, Story};
+use super::show::{EntryKind, Timeline};
 
 const LANE: usize = 190;
 const ROW: usize = 18;
 const TOP: usize = 48;
 const LEFT: usize = 90;
 
-/// Draws a story as SVG.
-pub fn draw(story: &Story) -> String {
-    let mut conns: Vec<Conn> = story.moments.iter().filter_map(|moment| moment.conn).collect();
+/// Draws a timeline as SVG.
+pub fn draw(timeline: &Timeline) -> String {
+    let mut conns: Vec<Conn> = timeline.entries.iter().filter_map(|entry| entry.conn).collect();
     conns.sort();
     conns.dedup();
     let mut nodes: Vec<usize> = conns.iter().map(|conn| conn.node).collect();
@@ -20,7 +20,7 @@ pub fn draw(story: &Story) -> String {
     let clients: BTreeMap<Conn, usize> = conns.iter().enumerate().map(|(lane, &conn)| (conn, lane)).collect();
     let node_lane = |node: usize| clients.len() + nodes.iter().position(|&known| known == node).unwrap_or(0);
     let lanes = clients.len() + nodes.len();
-    let (width, height) = (LEFT + lanes * LANE, TOP + (story.moments.len() + 1) * ROW);
+    let (width, height) = (LEFT + lanes * LANE, TOP + (timeline.entries.len() + 1) * ROW);
     let x = |lane: usize| LEFT + lane * LANE + LANE / 2;
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" font-family=\"monospace\" font-size=\"11\">\n\
@@ -34,28 +34,25 @@ pub fn draw(story: &Story) -> String {
             escape(name)
         );
     };
-    clients.iter().for_each(|(&conn, &at)| lane(at, &story.name(conn)));
+    clients.iter().for_each(|(&conn, &at)| lane(at, &timeline.name(conn)));
     nodes.iter().for_each(|&node| lane(node_lane(node), &format!("node {node}")));
-    for (row, moment) in story.moments.iter().enumerate() {
+    for (row, entry) in timeline.entries.iter().enumerate() {
         let y = TOP + row * ROW;
-        svg += &format!("<text x=\"4\" y=\"{}\" fill=\"#888\">{} ms</text>\n", y + 4, moment.at_ms);
-        let Some(conn) = moment.conn else {
-            svg += &format!(
-                "<text x=\"{LEFT}\" y=\"{}\" fill=\"#a60\">{}</text>\n",
-                y + 4,
-                escape(&moment.text)
-            );
+        svg += &format!("<text x=\"4\" y=\"{}\" fill=\"#888\">{} ms</text>\n", y + 4, entry.at_ms);
+        let Some(conn) = entry.conn else {
+            svg +=
+                &format!("<text x=\"{LEFT}\" y=\"{}\" fill=\"#a60\">{}</text>\n", y + 4, escape(&entry.text));
             continue;
         };
         let (from, to) = (x(clients[&conn]), x(node_lane(conn.node)));
-        let color = match moment.what {
-            Happening::Request => "#06c",
-            Happening::Reply => "#080",
-            Happening::Control => "#a0a",
-            Happening::Connection | Happening::Remark => "#888",
+        let color = match entry.kind {
+            EntryKind::Request => "#06c",
+            EntryKind::Reply => "#080",
+            EntryKind::Control => "#a0a",
+            EntryKind::Connection | EntryKind::Comment => "#888",
         };
-        let (start, end) = if moment.what == Happening::Reply { (to, from) } else { (from, to) };
-        if moment.what == Happening::Connection {
+        let (start, end) = if entry.kind == EntryKind::Reply { (to, from) } else { (from, to) };
+        if entry.kind == EntryKind::Connection {
             svg += &format!("<circle cx=\"{from}\" cy=\"{y}\" r=\"4\" fill=\"{color}\"/>\n");
         } else {
             let tip = if end > start { end - 6 } else { end + 6 };
@@ -70,7 +67,7 @@ pub fn draw(story: &Story) -> String {
             "<text x=\"{}\" y=\"{}\" fill=\"{color}\">{}</text>\n",
             start.min(end) + 8,
             y - 3,
-            escape(&moment.text)
+            escape(&entry.text)
         );
     }
     svg + "</svg>\n"

@@ -6,28 +6,27 @@ use super::runner::{self, Coverage, Line, REPLIES};
 use super::{Finding, ObjectReport, OperationReport, schedule};
 use crate::invariant::Rules;
 
-/// Returns a finding as a table, with the command that reproduces it. `source` is the option that names the origin of
-/// the scripts.
+/// Renders a violation as a table, with the command that repeats it. `source`: the option that names the scripts' origin.
 pub fn text(finding: &Finding, source: &str) -> String {
     let Finding { object, violation, steps, lines, schedules, after, first_steps, reduction, .. } = finding;
     let mut out = String::new();
     let _ = writeln!(
         out,
-        "{object}: {} broken at {}: {}",
+        "{object}: {} violated at {}: {}",
         violation.invariant.id(),
         violation.operation,
         violation.text
     );
-    let _ = writeln!(out, "  promised: {}", violation.invariant.text());
+    let _ = writeln!(out, "  invariant: {}", violation.invariant.text());
     let _ = writeln!(
         out,
-        "  found after {schedules} schedules, {:.2} s; reduced from {first_steps} steps to {} in {:.3} s:\n",
+        "  found after {schedules} schedules, {:.2} s; shrunk from {first_steps} steps to {} in {:.3} s:\n",
         after.as_secs_f64(),
         steps.len(),
         reduction.as_secs_f64()
     );
     out.push_str(&table(lines));
-    let _ = writeln!(out, "\n  again: {}", again(finding, source));
+    let _ = writeln!(out, "\n  repeat with: {}", again(finding, source));
     out
 }
 
@@ -49,7 +48,7 @@ pub fn table(lines: &[Line]) -> String {
     out
 }
 
-/// Returns the command that reproduces a finding.
+/// Returns the command that repeats a violation.
 pub fn again(finding: &Finding, source: &str) -> String {
     let Finding { object, violation, rules, steps, .. } = finding;
     let (id, operation) = (violation.invariant.id(), violation.operation);
@@ -58,13 +57,13 @@ pub fn again(finding: &Finding, source: &str) -> String {
     format!("redlatch fuzz {source} --object {object} --invariant {id}@{operation}{strict} --replay {token}")
 }
 
-/// Returns a summary of the search: schedules, scripts, speed, and what was never reached.
+/// Renders the coverage of a search: schedules, scripts, speed, and the branches that were never reached.
 pub fn coverage(report: &ObjectReport) -> String {
     let mut out = String::new();
     let seconds = report.took.as_secs_f64().max(1e-9);
     let _ = writeln!(
         out,
-        "{}: {} schedules, {} scripts, {:.0} scripts/s, {} promises broken",
+        "{}: {} schedules, {} scripts, {:.0} scripts/s, {} invariants violated",
         report.object,
         report.schedules,
         report.coverage.scripts,
@@ -94,7 +93,7 @@ pub fn coverage(report: &ObjectReport) -> String {
     out
 }
 
-/// Returns the reports as one JSON document.
+/// Renders the reports as one JSON document.
 pub fn json(reports: &[ObjectReport], source: &str) -> String {
     let objects = reports.iter().map(|report| {
         let findings = report.findings.iter().map(|finding| {
@@ -134,6 +133,7 @@ pub fn json(reports: &[ObjectReport], source: &str) -> String {
     format!("{document:#}\n")
 }
 
+/// Converts names with their counts to a JSON object.
 fn counts<'a>(
     counts: impl Iterator<Item = (&'a str, &'a u64)>,
 ) -> serde_json::Map<String, serde_json::Value> {
@@ -154,8 +154,8 @@ fn list_never_reached(object: &mut serde_json::Value) {
     object["branches_never_reached"] = never.collect();
 }
 
-/// Returns a JUnit report with one failed test case for each violation, and one passed test case for each object
-/// without violations. The coverage is included as text.
+/// Renders the reports as JUnit XML: a failed test case for each violation, a passed one for each object without violations,
+/// and the coverage as text.
 pub fn junit(reports: &[ObjectReport], source: &str) -> String {
     let escape = |text: &str| {
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
@@ -193,7 +193,7 @@ pub fn junit(reports: &[ObjectReport], source: &str) -> String {
     out
 }
 
-/// Returns a finding as a Rust test of the requests and replies.
+/// Renders a violation as a test in Rust that sends the same commands and expects the same replies.
 pub fn test(finding: &Finding) -> String {
     let Finding { object, violation, lines, .. } = finding;
     let name = format!("{object}_{}_{}", violation.invariant.id(), violation.operation)
@@ -228,7 +228,7 @@ pub fn test(finding: &Finding) -> String {
     out
 }
 
-/// Returns a table of the different behaviour of two releases, step by step.
+/// Shows the runs of a schedule in two releases that behave differently, step by step.
 pub fn difference(difference: &super::compare::Difference, old: &str, new: &str) -> String {
     let super::compare::Difference { object, steps, old: before, new: after } = difference;
     format!(
@@ -240,7 +240,7 @@ pub fn difference(difference: &super::compare::Difference, old: &str, new: &str)
     )
 }
 
-/// Adds the counts of `other` to those with the same names in `known`.
+/// Adds the counts of `other` to the counts of the same names.
 fn add_counts(known: &mut serde_json::Value, other: &serde_json::Value) {
     let Some(known) = known.as_object_mut() else { return };
     for (name, count) in other.as_object().into_iter().flatten() {
@@ -249,7 +249,7 @@ fn add_counts(known: &mut serde_json::Value, other: &serde_json::Value) {
     }
 }
 
-/// Merges the reports of several processes, as [`json`] wrote them. Keeps the shortest schedule of each finding.
+/// Merges the reports of several processes, as [`json`] wrote them, and keeps the shortest schedule of each violation.
 pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
     let mut objects: Vec<serde_json::Value> = Vec::new();
     let all = documents.iter().filter_map(|document| document["objects"].as_array()).flatten();

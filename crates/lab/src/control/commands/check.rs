@@ -1,9 +1,9 @@
-//! SIM.CHECK: promises of locks, checked on what clients do.
+//! SIM.CHECK: checks invariants of locks while clients use them.
 
 use super::{Answer, Lab};
 #[cfg(feature = "own")]
-use crate::control::words::syntax;
-use crate::control::words::{SimError, Words, quoted, unknown};
+use crate::control::args::syntax;
+use crate::control::args::{Args, SimError, quoted, unknown};
 use redlatch_locks::check::{Checker, Checks, Finding, Tally};
 use redlatch_locks::invariant::Rules;
 use redlatch_locks::model::Wanted;
@@ -18,58 +18,59 @@ pub const USAGE: &[&str] = &[
     "SIM.CHECK RESET",
 ];
 
+/// A parsed SIM.CHECK.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CheckCommand {
-    /// From here on lock scripts are judged.
+    /// Turns on checking of lock scripts.
     On(Checks),
     Off,
-    /// What is on, and how much was judged.
+    /// Returns what is checked, and how many runs of lock scripts were.
     Status,
-    /// What was found in or after an event.
+    /// Returns the violations found in or after an event.
     List(u64),
-    /// Nothing was found so far, and no lock is known.
+    /// Discards all violations and everything known of the locks.
     Reset,
 }
 
 impl CheckCommand {
-    pub fn parse(words: &mut Words) -> Result<CheckCommand, SimError> {
-        Ok(match &words.word("ON, OFF, STATUS, LIST or RESET")?.to_ascii_uppercase()[..] {
-            b"ON" => CheckCommand::On(parse_checks(words)?),
+    pub fn parse(args: &mut Args) -> Result<CheckCommand, SimError> {
+        Ok(match &args.required("ON, OFF, STATUS, LIST or RESET")?.to_ascii_uppercase()[..] {
+            b"ON" => CheckCommand::On(parse_checks(args)?),
             b"OFF" => CheckCommand::Off,
             b"STATUS" => CheckCommand::Status,
-            b"LIST" => CheckCommand::List(match words.take("SINCE") {
-                true => words.int("an event", 0, i64::MAX)? as u64,
+            b"LIST" => CheckCommand::List(match args.take("SINCE") {
+                true => args.int("an event", 0, i64::MAX)? as u64,
                 false => 0,
             }),
             b"RESET" => CheckCommand::Reset,
-            _ => return Err(words.not_known()),
+            _ => return Err(args.not_known()),
         })
     }
 }
 
-/// Reads what stands behind SIM.CHECK ON.
-pub fn parse_checks(words: &mut Words) -> Result<Checks, SimError> {
+/// Parses the arguments after SIM.CHECK ON.
+pub fn parse_checks(args: &mut Args) -> Result<Checks, SimError> {
     let mut checks = Checks::default();
     let mut only = Vec::new();
-    while let Some(word) = words.pop() {
-        let text = String::from_utf8_lossy(word).into_owned();
+    while let Some(arg) = args.pop() {
+        let text = String::from_utf8_lossy(arg).into_owned();
         checks.words.push(text.clone());
         match &text.to_ascii_uppercase()[..] {
             "ALL" => {}
             "STRICT" => checks.rules = Rules::Strict,
             #[cfg(feature = "own")]
             "OWN" => {
-                let text = words.text("the description of a lock")?;
+                let text = args.text("the description of a lock")?;
                 let scripts = description::scripts(&text).map_err(|why| syntax(format!("OWN: {why}")))?;
                 checks.own.extend(scripts);
                 checks.words.push(text);
             }
             _ if Checks::is_object(&text) => checks.objects.push(text),
             _ => {
-                let promise = Wanted::parse(&text).ok_or_else(|| {
-                    unknown(format!("{} is neither an object nor a promise of one", quoted(word)))
+                let invariant = Wanted::parse(&text).ok_or_else(|| {
+                    unknown(format!("{} is neither an object nor a promise of one", quoted(arg)))
                 })?;
-                only.push(promise);
+                only.push(invariant);
             }
         }
     }
@@ -78,7 +79,7 @@ pub fn parse_checks(words: &mut Words) -> Result<Checks, SimError> {
 }
 
 impl Lab {
-    /// Lock scripts are judged from here on, and no lock is known yet. What was found before stays.
+    /// Checks lock scripts from now on, with no knowledge of earlier ones. Violations found before are kept.
     pub fn start_checks(&mut self, checks: Checks) {
         let mut watches = self.staging.watches.borrow_mut();
         for (watch, node) in watches.iter_mut().zip(self.world.nodes()) {
@@ -89,7 +90,7 @@ impl Lab {
         self.refresh_interest();
     }
 
-    /// Nothing was found so far, and no lock is known.
+    /// Discards all violations and everything known of the locks.
     pub fn reset_checks(&mut self) {
         self.findings.clear();
         if let Some(checks) = self.checks.clone() {
@@ -97,19 +98,19 @@ impl Lab {
         }
     }
 
-    /// Lock scripts are no longer judged. What was found can still be read.
+    /// Stops checking lock scripts. Violations found before are kept.
     pub fn stop_checks(&mut self) {
         self.checks = None;
         self.staging.watches.borrow_mut().iter_mut().for_each(|watch| watch.checker = None);
         self.refresh_interest();
     }
 
-    /// The promises that were found broken, the first 1,000.
+    /// Returns the violations of lock invariants: the first 1,000.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
 
-    /// How much was judged on all nodes.
+    /// Returns how many runs of lock scripts were checked on all nodes, and how many could not be, by reason.
     pub fn check_tally(&self) -> Tally {
         let mut sum = Tally::default();
         let watches = self.staging.watches.borrow();
@@ -161,7 +162,7 @@ impl Lab {
     }
 }
 
-/// A finding as names and values.
+/// Converts a violation to names and values.
 fn row(finding: &Finding) -> Answer {
     let lines = |lines: &[String]| lines.iter().map(|line| line.clone().into()).collect::<Vec<Answer>>();
     let owners = finding.owners.iter().map(|(letter, owner)| {

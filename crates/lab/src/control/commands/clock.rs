@@ -1,8 +1,8 @@
-//! SIM.CLOCK: the one clock of all nodes, and the distance of a node's wall clock from it.
+//! SIM.CLOCK: the one clock of all nodes, and the offset of each node's wall clock from it.
 
 use super::super::Due;
 use super::{Answer, Lab};
-use crate::control::words::{MAX_MS, SimError, Words, quoted, syntax};
+use crate::control::args::{Args, MAX_MS, SimError, quoted, syntax};
 use crate::handle::{Advanced, PendingTimer};
 use redlatch_core::store::Timer;
 use redlatch_core::world::ClockMode;
@@ -16,87 +16,88 @@ pub const USAGE: &[&str] = &[
     "SIM.CLOCK SKEW",
 ];
 
+/// A parsed SIM.CLOCK.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ClockCommand {
-    /// Gives the number of the last event, Unix time and monotonic time in ms, and the mode.
+    /// Returns the number of the last event, Unix time and monotonic time in ms, and the mode.
     Now,
     Mode(ClockMode),
-    /// Time goes on by this many ms; every timer fires at its own instant.
+    /// Advances the clock by this many ms; every timer on the way fires at its exact due time.
     Advance(u64),
-    /// Time goes on to this Unix time in ms.
+    /// Advances the clock to this Unix time in ms.
     To(i64),
-    /// Time goes on to the next timer, but by no more than this.
+    /// Advances the clock to the next timer, by at most this many ms.
     Next(u64),
-    /// The wall clock of one node or of all jumps; nothing fires.
+    /// Moves the wall clock of one node or of all nodes by this many ms, without firing timers.
     Jump {
         ms: i64,
         node: Option<usize>,
     },
-    /// The clock of the command that runs with the server jumps.
+    /// Moves the clock of the command that `redlatch run` has started, by this many ms.
     JumpCommand(i64),
     Timers {
         count: usize,
     },
-    /// How far the clocks of clients, as lock scripts show them, are from their node's.
+    /// Returns the skew between clients' clocks and their node's, measured from the times in lock scripts.
     Skew,
 }
 
 impl ClockCommand {
-    pub fn parse(words: &mut Words) -> Result<ClockCommand, SimError> {
+    pub fn parse(args: &mut Args) -> Result<ClockCommand, SimError> {
         Ok(
-            match &words.word("NOW, MODE, ADVANCE, TO, NEXT, JUMP, TIMERS or SKEW")?.to_ascii_uppercase()[..]
+            match &args.required("NOW, MODE, ADVANCE, TO, NEXT, JUMP, TIMERS or SKEW")?.to_ascii_uppercase()[..]
             {
                 b"NOW" => ClockCommand::Now,
-                b"MODE" => ClockCommand::Mode(parse_mode(words)?),
-                b"ADVANCE" if words.take("TO") => ClockCommand::To(words.ms("a Unix time in ms")? as i64),
-                b"ADVANCE" if words.take("NEXT") => parse_next(words)?,
-                b"ADVANCE" => ClockCommand::Advance(words.ms("the time to advance by, in ms")?),
-                b"TO" => ClockCommand::To(words.ms("a Unix time in ms")? as i64),
-                b"NEXT" => parse_next(words)?,
+                b"MODE" => ClockCommand::Mode(parse_mode(args)?),
+                b"ADVANCE" if args.take("TO") => ClockCommand::To(args.ms("a Unix time in ms")? as i64),
+                b"ADVANCE" if args.take("NEXT") => parse_next(args)?,
+                b"ADVANCE" => ClockCommand::Advance(args.ms("the time to advance by, in ms")?),
+                b"TO" => ClockCommand::To(args.ms("a Unix time in ms")? as i64),
+                b"NEXT" => parse_next(args)?,
                 b"JUMP" => {
-                    let ms = words.int("the jump in ms", -MAX_MS, MAX_MS)?;
-                    if words.take("COMMAND") {
+                    let ms = args.int("the jump in ms", -MAX_MS, MAX_MS)?;
+                    if args.take("COMMAND") {
                         return Ok(ClockCommand::JumpCommand(ms));
                     }
-                    let node = match words.take("NODE") {
-                        true => Some(words.int("the number of a node", 0, i64::MAX)? as usize),
+                    let node = match args.take("NODE") {
+                        true => Some(args.int("the number of a node", 0, i64::MAX)? as usize),
                         false => None,
                     };
                     ClockCommand::Jump { ms, node }
                 }
                 b"TIMERS" => ClockCommand::Timers {
-                    count: match words.take("COUNT") {
-                        true => words.int("COUNT", 1, i64::MAX)? as usize,
+                    count: match args.take("COUNT") {
+                        true => args.int("COUNT", 1, i64::MAX)? as usize,
                         false => 100,
                     },
                 },
                 b"SKEW" => ClockCommand::Skew,
-                _ => return Err(words.not_known()),
+                _ => return Err(args.not_known()),
             },
         )
     }
 }
 
-fn parse_next(words: &mut Words) -> Result<ClockCommand, SimError> {
-    Ok(ClockCommand::Next(match words.is_empty() {
+fn parse_next(args: &mut Args) -> Result<ClockCommand, SimError> {
+    Ok(ClockCommand::Next(match args.is_empty() {
         true => MAX_MS as u64,
-        false => words.ms("the most to advance by, in ms")?,
+        false => args.ms("the most to advance by, in ms")?,
     }))
 }
 
-fn parse_mode(words: &mut Words) -> Result<ClockMode, SimError> {
-    Ok(match &words.word("REAL, MANUAL or RATE")?.to_ascii_uppercase()[..] {
+fn parse_mode(args: &mut Args) -> Result<ClockMode, SimError> {
+    Ok(match &args.required("REAL, MANUAL or RATE")?.to_ascii_uppercase()[..] {
         b"REAL" => ClockMode::Real,
         b"MANUAL" => ClockMode::Manual,
         b"RATE" => {
-            let word = words.word("a rate")?;
-            let rate = std::str::from_utf8(word).ok().and_then(|word| word.parse::<f64>().ok());
+            let arg = args.required("a rate")?;
+            let rate = std::str::from_utf8(arg).ok().and_then(|arg| arg.parse::<f64>().ok());
             match rate {
                 Some(rate) if rate.is_finite() && rate > 0.0 && rate <= 1e6 => ClockMode::Rate(rate),
-                _ => return Err(syntax(format!("{} is not a rate: a positive number", quoted(word)))),
+                _ => return Err(syntax(format!("{} is not a rate: a positive number", quoted(arg)))),
             }
         }
-        _ => return Err(words.not_known()),
+        _ => return Err(args.not_known()),
     })
 }
 
@@ -163,6 +164,7 @@ impl Lab {
         }
     }
 
+    /// Advances the clock to a Unix time in ms; fails if that time has passed.
     pub(crate) fn advance_to_wall(&mut self, wall_ms: i64) -> Result<Advanced, SimError> {
         let now_ms = self.world.clock().now().wall_ms();
         match u64::try_from(wall_ms.saturating_sub(now_ms)) {
@@ -173,12 +175,14 @@ impl Lab {
         }
     }
 
+    /// Advances the clock to the next timer, but by at most `max_ms`.
     pub(crate) fn advance_to_next(&mut self, max_ms: u64) -> Advanced {
         let now_ms = self.world.clock().now().mono_ms();
         let until_next = self.next_due_ms().map(|due_ms| due_ms.saturating_sub(now_ms));
         self.advance_and_count(until_next.unwrap_or(0).min(max_ms))
     }
 
+    /// Advances the clock and counts the timers fired and the keys expired.
     pub(crate) fn advance_and_count(&mut self, ms: u64) -> Advanced {
         let expired = |lab: &Lab| lab.world.nodes().iter().map(|node| node.stats.expired_keys).sum::<u64>();
         let before = expired(self);
@@ -191,7 +195,7 @@ impl Lab {
         }
     }
 
-    /// What is to come, the earliest first: when (monotonic, ms), what, for whom.
+    /// Lists the next timers, earliest first: due time (monotonic, ms), kind, subject.
     pub(crate) fn pending_timers(&self, count: usize) -> Vec<PendingTimer> {
         let mut timers: Vec<(u64, &'static str, Vec<u8>)> = Vec::new();
         for (due_ms, due) in self.staging.control.borrow().due() {

@@ -1,34 +1,35 @@
-//! SIM.COST: what scripts cost, in counts that are the same on every machine.
+//! SIM.COST: the cost of scripts, in counts that are the same on every machine.
 
 use super::{Answer, Lab};
-use crate::control::words::{SimError, Words};
+use crate::control::args::{Args, SimError};
 
 pub const USAGE: &[&str] = &["SIM.COST ON | OFF", "SIM.COST LIST", "SIM.COST CLEAR"];
 
+/// A parsed SIM.COST.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CostCommand {
-    /// Scripts are counted from here on, and run slower.
+    /// Counts scripts from now on, which makes them run slower.
     On,
     Off,
-    /// One row for each script, sums over its runs.
+    /// Returns a row for each script: sums over its runs.
     List,
     Clear,
 }
 
 impl CostCommand {
-    pub fn parse(words: &mut Words) -> Result<CostCommand, SimError> {
-        Ok(match &words.word("ON, OFF, LIST or CLEAR")?.to_ascii_uppercase()[..] {
+    pub fn parse(args: &mut Args) -> Result<CostCommand, SimError> {
+        Ok(match &args.required("ON, OFF, LIST or CLEAR")?.to_ascii_uppercase()[..] {
             b"ON" => CostCommand::On,
             b"OFF" => CostCommand::Off,
             b"LIST" => CostCommand::List,
             b"CLEAR" => CostCommand::Clear,
-            _ => return Err(words.not_known()),
+            _ => return Err(args.not_known()),
         })
     }
 }
 
 impl Lab {
-    /// Counts what scripts cost from here on, or no longer.
+    /// Turns the counting of script costs on or off.
     pub fn count_costs(&mut self, on: bool) {
         self.staging.watches.borrow_mut().iter_mut().for_each(|watch| watch.costs.on = on);
         self.world.nodes_mut().for_each(|node| node.count_instructions(on));

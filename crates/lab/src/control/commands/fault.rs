@@ -1,8 +1,8 @@
-//! SIM.FAULT: rules that drop, delay, repeat, fail or change what matches.
+//! SIM.FAULT: rules that drop, delay, repeat, fail or change matching requests, replies and messages.
 
 use super::super::rules::{Active, Rule};
-use super::{Answer, Lab, Scope};
-use crate::control::words::{SimError, Words, quoted, unknown};
+use super::{Answer, Context, Lab};
+use crate::control::args::{Args, SimError, quoted, unknown};
 
 pub const USAGE: &[&str] = &[
     "SIM.FAULT ADD <match> DO <action> [TIMES <n> | ALWAYS] [P <ppm>] [LABEL <label>]",
@@ -12,9 +12,10 @@ pub const USAGE: &[&str] = &[
     "SIM.FAULT CLEAR | PAUSE | RESUME",
 ];
 
+/// A parsed SIM.FAULT.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultCommand {
-    /// Gives the number of the rule.
+    /// Returns the number of the rule.
     Add(Rule),
     List,
     Hits(String),
@@ -25,16 +26,16 @@ pub enum FaultCommand {
 }
 
 impl FaultCommand {
-    pub fn parse(words: &mut Words, scope: &Scope) -> Result<FaultCommand, SimError> {
-        Ok(match &words.word("ADD, LIST, HITS, DEL, CLEAR, PAUSE or RESUME")?.to_ascii_uppercase()[..] {
-            b"ADD" => FaultCommand::Add(Rule::parse(words, scope.nodes)?),
+    pub fn parse(args: &mut Args, context: &Context) -> Result<FaultCommand, SimError> {
+        Ok(match &args.required("ADD, LIST, HITS, DEL, CLEAR, PAUSE or RESUME")?.to_ascii_uppercase()[..] {
+            b"ADD" => FaultCommand::Add(Rule::parse(args, context.nodes)?),
             b"LIST" => FaultCommand::List,
-            b"HITS" => FaultCommand::Hits(words.text("a rule")?),
-            b"DEL" => FaultCommand::Delete(words.text("a rule")?),
+            b"HITS" => FaultCommand::Hits(args.text("a rule")?),
+            b"DEL" => FaultCommand::Delete(args.text("a rule")?),
             b"CLEAR" => FaultCommand::Clear,
             b"PAUSE" => FaultCommand::Pause,
             b"RESUME" => FaultCommand::Resume,
-            _ => return Err(words.not_known()),
+            _ => return Err(args.not_known()),
         })
     }
 }
@@ -83,7 +84,7 @@ impl Lab {
     }
 }
 
-/// A rule's number, its words, and how often it acted.
+/// Describes a rule: its number, its text, and how often it was applied.
 fn describe(active: &Active) -> Answer {
     vec![active.id.into(), active.rule.to_string().into(), active.hits.into()].into()
 }

@@ -1,9 +1,9 @@
-//! SIM.GATE: holds requests, replies and messages, and lets them go in any order.
+//! SIM.GATE: holds requests, replies and messages, and releases them in any order.
 
 use super::super::Await;
 use super::super::gates::{Gate, Ticket};
-use super::{Answer, Lab, Scope};
-use crate::control::words::{SimError, Words, quoted, state, unknown};
+use super::{Answer, Context, Lab};
+use crate::control::args::{Args, SimError, quoted, state, unknown};
 use redlatch_core::node::session::{TimeoutReply, Wait};
 use redlatch_core::world::ConnId;
 
@@ -16,12 +16,13 @@ pub const USAGE: &[&str] = &[
     "SIM.GATE DEL <gate>",
 ];
 
+/// A parsed SIM.GATE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum GateCommand {
-    /// Gives the number of the gate.
+    /// Returns the number of the gate.
     Add(Gate),
     List,
-    /// Waits until a gate holds so many, by the driver's clock no longer than `timeout_ms`.
+    /// Waits until a gate holds `count` items, for at most `timeout_ms` of the driver's clock.
     Await {
         gate: String,
         count: usize,
@@ -31,12 +32,13 @@ pub enum GateCommand {
         what: Released,
         last_first: bool,
     },
-    /// Lets the oldest go, that many of them.
+    /// Releases this many of the oldest tickets.
     Step(usize),
-    /// Takes a gate away and lets go what it holds.
+    /// Removes a gate and releases what it holds.
     Delete(String),
 }
 
+/// The tickets that SIM.GATE RELEASE names.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Released {
     Ticket(u64),
@@ -45,42 +47,42 @@ pub enum Released {
 }
 
 impl GateCommand {
-    pub fn parse(words: &mut Words, scope: &Scope) -> Result<GateCommand, SimError> {
-        Ok(match &words.word("ADD, LIST, AWAIT, RELEASE, STEP or DEL")?.to_ascii_uppercase()[..] {
-            b"ADD" => GateCommand::Add(Gate::parse(words, scope.nodes)?),
+    pub fn parse(args: &mut Args, context: &Context) -> Result<GateCommand, SimError> {
+        Ok(match &args.required("ADD, LIST, AWAIT, RELEASE, STEP or DEL")?.to_ascii_uppercase()[..] {
+            b"ADD" => GateCommand::Add(Gate::parse(args, context.nodes)?),
             b"LIST" => GateCommand::List,
             b"AWAIT" => {
-                let gate = words.text("a gate")?;
+                let gate = args.text("a gate")?;
                 let (mut count, mut timeout_ms) = (1, None);
-                while let Some(word) = words.pop() {
-                    match &word.to_ascii_uppercase()[..] {
-                        b"COUNT" => count = words.int("COUNT", 1, i64::MAX)? as usize,
-                        b"TIMEOUT" => timeout_ms = Some(words.ms("TIMEOUT in ms")?),
-                        _ => return Err(words.not_known()),
+                while let Some(arg) = args.pop() {
+                    match &arg.to_ascii_uppercase()[..] {
+                        b"COUNT" => count = args.int("COUNT", 1, i64::MAX)? as usize,
+                        b"TIMEOUT" => timeout_ms = Some(args.ms("TIMEOUT in ms")?),
+                        _ => return Err(args.not_known()),
                     }
                 }
                 GateCommand::Await { gate, count, timeout_ms }
             }
             b"RELEASE" => {
-                let name = words.text("a ticket, a gate or ALL")?;
+                let name = args.text("a ticket, a gate or ALL")?;
                 let what = match name.strip_prefix(TICKET).and_then(|number| number.parse().ok()) {
                     Some(ticket) => Released::Ticket(ticket),
                     None if name.eq_ignore_ascii_case("ALL") => Released::All,
                     None => Released::Gate(name),
                 };
-                GateCommand::Release { what, last_first: words.take("LAST") }
+                GateCommand::Release { what, last_first: args.take("LAST") }
             }
-            b"STEP" => GateCommand::Step(match words.is_empty() {
+            b"STEP" => GateCommand::Step(match args.is_empty() {
                 true => 1,
-                false => words.int("how many", 1, i64::MAX)? as usize,
+                false => args.int("how many", 1, i64::MAX)? as usize,
             }),
-            b"DEL" => GateCommand::Delete(words.text("a gate")?),
-            _ => return Err(words.not_known()),
+            b"DEL" => GateCommand::Delete(args.text("a gate")?),
+            _ => return Err(args.not_known()),
         })
     }
 }
 
-/// What the name of a ticket begins with: so it is never taken for a gate.
+/// The prefix of ticket names, which distinguishes them from the numbers of gates.
 const TICKET: &str = "t";
 
 fn name_of(ticket: u64) -> Answer {
@@ -175,13 +177,13 @@ impl Lab {
         found.ok_or_else(|| unknown(format!("there is no gate {}", quoted(name.as_bytes()))))
     }
 
-    /// What gates hold; delays end by themselves.
+    /// Returns the tickets that gates hold, without those of delays, which end by themselves.
     fn held(&self) -> Vec<u64> {
         let control = self.staging.control.borrow();
         control.gates.tickets().filter(|ticket| ticket.gate.is_some()).map(|ticket| ticket.id).collect()
     }
 
-    /// Takes a gate away and lets go what it holds.
+    /// Removes a gate and releases what it holds.
     pub(crate) fn remove_gate(&mut self, gate: u64) {
         let held: Vec<u64> = {
             let mut control = self.staging.control.borrow_mut();
@@ -194,7 +196,7 @@ impl Lab {
         self.refresh_interest();
     }
 
-    /// Answers those who wait for tickets that are there by now, or whose time is over.
+    /// Answers the connections in SIM.GATE AWAIT whose tickets have arrived or whose timeout has passed.
     pub(crate) fn answer_awaits(&mut self) {
         for waiting in std::mem::take(&mut self.awaits) {
             let held: Vec<u64> = self.staging.control.borrow().gates.held_by(waiting.gate).collect();

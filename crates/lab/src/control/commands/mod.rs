@@ -1,4 +1,4 @@
-//! The SIM.* commands: one file for each, with its words, its parts and what it does.
+//! The SIM.* commands: one file for each, with its usage, its typed form, its parser and its implementation.
 
 pub mod check;
 pub mod clock;
@@ -10,7 +10,7 @@ pub mod node;
 pub mod run;
 pub mod trace;
 
-use super::words::{SimError, Words, quoted, state, syntax, unknown};
+use super::args::{Args, SimError, quoted, state, syntax, unknown};
 use crate::control::Lab;
 use redlatch_core::wire::Reply;
 use redlatch_core::world::ConnId;
@@ -25,7 +25,7 @@ pub use node::NodeCommand;
 pub use run::RunCommand;
 pub use trace::TraceCommand;
 
-/// A SIM.* command that was understood.
+/// A parsed SIM.* command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SimCommand {
     Check(CheckCommand),
@@ -40,29 +40,30 @@ pub enum SimCommand {
     Help,
 }
 
-/// What an command gives back, of the types that every client can read.
+/// The reply to a command, of types that every client library can read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// It is done.
+    /// The command was applied: `OK`.
     Ok,
     /// A number.
     Int(i64),
-    /// A text.
+    /// Text.
     Text(String),
-    /// Any bytes.
+    /// Bytes of any value.
     Bytes(Vec<u8>),
     /// Several answers.
     List(Vec<Answer>),
-    /// The connection waits; it gets its answer later.
+    /// No reply yet: the connection is blocked and receives the reply later.
     Later,
 }
 
 impl Answer {
-    /// A name and a value for each fact.
+    /// Creates a flat list of names and values.
     pub fn facts<const N: usize>(facts: [(&str, Answer); N]) -> Answer {
         facts.into_iter().flat_map(|(name, fact)| [name.into(), fact]).collect::<Vec<_>>().into()
     }
 
+    /// Writes the answer as a RESP reply.
     pub fn write(&self, reply: &mut Reply) {
         match self {
             Answer::Ok => reply.ok(),
@@ -102,19 +103,20 @@ impl From<Vec<Answer>> for Answer {
     }
 }
 
-/// One SIM.* command.
+/// A SIM.* command as the parser and SIM.HELP know it.
 struct Row {
     name: &'static str,
-    /// Its forms, for SIM.HELP.
+    /// Its forms, as SIM.HELP shows them.
     usage: &'static [&'static str],
-    parse: fn(&mut Words, &Scope) -> Result<SimCommand, SimError>,
+    parse: fn(&mut Args, &Context) -> Result<SimCommand, SimError>,
 }
 
-/// What has to be known to understand an command: who gives it, and how many nodes there are.
+/// What parsing a command depends on: the connection that sent it, and the number of nodes.
 #[derive(Clone, Copy, Debug)]
-pub struct Scope {
-    /// The node that it comes to, and the database that its client has selected.
+pub struct Context {
+    /// The node that received it.
     pub node: usize,
+    /// The database that the client has selected.
     pub db: usize,
     pub nodes: usize,
 }
@@ -123,68 +125,69 @@ const ROWS: &[Row] = &[
     Row {
         name: "CHECK",
         usage: check::USAGE,
-        parse: |words, _| Ok(SimCommand::Check(CheckCommand::parse(words)?)),
+        parse: |args, _| Ok(SimCommand::Check(CheckCommand::parse(args)?)),
     },
     Row {
         name: "CLOCK",
         usage: clock::USAGE,
-        parse: |words, _| Ok(SimCommand::Clock(ClockCommand::parse(words)?)),
+        parse: |args, _| Ok(SimCommand::Clock(ClockCommand::parse(args)?)),
     },
     Row {
         name: "COST",
         usage: cost::USAGE,
-        parse: |words, _| Ok(SimCommand::Cost(CostCommand::parse(words)?)),
+        parse: |args, _| Ok(SimCommand::Cost(CostCommand::parse(args)?)),
     },
     Row {
         name: "FAULT",
         usage: fault::USAGE,
-        parse: |words, scope| Ok(SimCommand::Fault(FaultCommand::parse(words, scope)?)),
+        parse: |args, context| Ok(SimCommand::Fault(FaultCommand::parse(args, context)?)),
     },
     Row {
         name: "GATE",
         usage: gate::USAGE,
-        parse: |words, scope| Ok(SimCommand::Gate(GateCommand::parse(words, scope)?)),
+        parse: |args, context| Ok(SimCommand::Gate(GateCommand::parse(args, context)?)),
     },
     Row {
         name: "KEY",
         usage: key::USAGE,
-        parse: |words, scope| Ok(SimCommand::Key(KeyCommand::parse(words, scope)?)),
+        parse: |args, context| Ok(SimCommand::Key(KeyCommand::parse(args, context)?)),
     },
     Row {
         name: "NODE",
         usage: node::USAGE,
-        parse: |words, scope| Ok(SimCommand::Node(NodeCommand::parse(words, scope)?)),
+        parse: |args, context| Ok(SimCommand::Node(NodeCommand::parse(args, context)?)),
     },
-    Row { name: "RUN", usage: run::USAGE, parse: |words, _| Ok(SimCommand::Run(RunCommand::parse(words)?)) },
+    Row { name: "RUN", usage: run::USAGE, parse: |args, _| Ok(SimCommand::Run(RunCommand::parse(args)?)) },
     Row {
         name: "TRACE",
         usage: trace::USAGE,
-        parse: |words, _| Ok(SimCommand::Trace(TraceCommand::parse(words)?)),
+        parse: |args, _| Ok(SimCommand::Trace(TraceCommand::parse(args)?)),
     },
     Row { name: "HELP", usage: &["SIM.HELP"], parse: |_, _| Ok(SimCommand::Help) },
 ];
 
-/// Whether the first word of a request begins an command.
+/// Returns whether the first argument of a request names a SIM.* command, known or not.
 pub fn is_sim_command(name: &[u8]) -> bool {
     name.len() > 4 && name[..4].eq_ignore_ascii_case(b"SIM.")
 }
 
 impl SimCommand {
-    pub fn parse(argv: &[&[u8]], scope: &Scope) -> Result<SimCommand, SimError> {
+    /// Parses a command with its name first.
+    pub fn parse(argv: &[&[u8]], context: &Context) -> Result<SimCommand, SimError> {
         let (name, rest) = argv.split_first().ok_or_else(|| syntax("a command is missing"))?;
         let row = ROWS
             .iter()
             .find(|row| is_sim_command(name) && name[4..].eq_ignore_ascii_case(row.name.as_bytes()))
             .ok_or_else(|| unknown(format!("there is no command {}: SIM.HELP lists them", quoted(name))))?;
-        let mut words = Words::new(rest);
-        let command = (row.parse)(&mut words, scope)?;
-        words.end()?;
+        let mut args = Args::new(rest);
+        let command = (row.parse)(&mut args, context)?;
+        args.end()?;
         Ok(command)
     }
 }
 
 impl Lab {
-    /// Does what a test asks for, between two events. `from`: the connection that asks, if one does.
+    /// Applies a command, between two events. `from`: the connection that sent it, if one did.
     pub fn apply(&mut self, command: SimCommand, from: Option<ConnId>) -> Result<Answer, SimError> {
         match command {
             SimCommand::Check(command) => self.apply_check(command),
@@ -200,7 +203,7 @@ impl Lab {
         }
     }
 
-    /// A node that an command names has to exist.
+    /// Returns the node's number, or fails if there is no such node.
     pub(crate) fn check_node(&self, node: usize) -> Result<usize, SimError> {
         if node < self.world.nodes().len() {
             Ok(node)

@@ -1,8 +1,8 @@
-//! SIM.NODE: nodes that pause, stop, start, refuse, replicate and take over.
+//! SIM.NODE: pauses, stops and starts nodes, makes them refuse requests, and controls replication and failover.
 
 use super::super::Due;
-use super::{Answer, Lab, Scope};
-use crate::control::words::{SimError, Words, range, state};
+use super::{Answer, Context, Lab};
+use crate::control::args::{Args, SimError, range, state};
 use redlatch_core::node::replication::{Link, Role};
 use redlatch_core::node::states::{STATES, State};
 use redlatch_core::world::{ConnId, ReplicationError};
@@ -19,13 +19,14 @@ pub const USAGE: &[&str] = &[
     "SIM.NODE ACK <node> <replicas> | REAL",
 ];
 
+/// A parsed SIM.NODE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum NodeCommand {
     List,
-    /// Requests and timers wait, as when the process is stopped by a signal.
+    /// Makes requests and timers wait, like SIGSTOP.
     Pause(usize),
     Resume(usize),
-    /// All connections end and new ones are refused. With `wipe` the data is lost too.
+    /// Closes all connections and refuses new ones. `wipe`: loses the data as well.
     Stop {
         node: usize,
         wipe: bool,
@@ -48,7 +49,7 @@ pub enum NodeCommand {
         link: Link,
     },
     Promote(usize),
-    /// How many replicas WAIT and WAITAOF count; `None`: those that there are.
+    /// Sets how many replicas WAIT and WAITAOF count; `None`: the real number.
     Ack {
         node: usize,
         replicas: Option<u64>,
@@ -56,64 +57,65 @@ pub enum NodeCommand {
 }
 
 impl NodeCommand {
-    pub fn parse(words: &mut Words, scope: &Scope) -> Result<NodeCommand, SimError> {
-        let what = words.word("LIST, PAUSE, RESUME, STOP, START, STATE, REPLICATE, LINK, PROMOTE or ACK")?;
-        let node = |words: &mut Words| parse_node(words, scope);
+    pub fn parse(args: &mut Args, context: &Context) -> Result<NodeCommand, SimError> {
+        let what =
+            args.required("LIST, PAUSE, RESUME, STOP, START, STATE, REPLICATE, LINK, PROMOTE or ACK")?;
+        let node = |args: &mut Args| parse_node(args, context);
         Ok(match &what.to_ascii_uppercase()[..] {
             b"LIST" => NodeCommand::List,
-            b"PAUSE" => NodeCommand::Pause(node(words)?),
-            b"RESUME" => NodeCommand::Resume(node(words)?),
+            b"PAUSE" => NodeCommand::Pause(node(args)?),
+            b"RESUME" => NodeCommand::Resume(node(args)?),
             b"STOP" => NodeCommand::Stop {
-                node: node(words)?,
-                wipe: match words.is_empty() {
+                node: node(args)?,
+                wipe: match args.is_empty() {
                     true => false,
-                    false => words.one_of("KEEP or WIPE", &[("KEEP", false), ("WIPE", true)])?,
+                    false => args.one_of("KEEP or WIPE", &[("KEEP", false), ("WIPE", true)])?,
                 },
             },
             b"START" => NodeCommand::Start {
-                node: node(words)?,
-                after_ms: if words.take("AFTER") { words.ms("the delay in ms")? } else { 0 },
+                node: node(args)?,
+                after_ms: if args.take("AFTER") { args.ms("the delay in ms")? } else { 0 },
             },
             b"STATE" => NodeCommand::State {
-                node: node(words)?,
-                state: words.one_of("a state", STATES)?,
-                on: words.one_of("ON or OFF", &[("ON", true), ("OFF", false)])?,
+                node: node(args)?,
+                state: args.one_of("a state", STATES)?,
+                on: args.one_of("ON or OFF", &[("ON", true), ("OFF", false)])?,
             },
             b"REPLICATE" => {
-                let replica = node(words)?;
-                if !words.take("OF") {
+                let replica = node(args)?;
+                if !args.take("OF") {
                     return Err(super::syntax("OF and the master are missing"));
                 }
-                NodeCommand::Replicate { node: replica, master: node(words)? }
+                NodeCommand::Replicate { node: replica, master: node(args)? }
             }
             b"LINK" => NodeCommand::Link {
-                replica: node(words)?,
-                link: match &words.word("UP, DOWN or LAG")?.to_ascii_uppercase()[..] {
+                replica: node(args)?,
+                link: match &args.required("UP, DOWN or LAG")?.to_ascii_uppercase()[..] {
                     b"UP" => Link::Up,
                     b"DOWN" => Link::Down,
-                    b"LAG" => Link::Lag(words.int("how many writes", 0, 1 << 30)? as usize),
-                    _ => return Err(words.not_known()),
+                    b"LAG" => Link::Lag(args.int("how many writes", 0, 1 << 30)? as usize),
+                    _ => return Err(args.not_known()),
                 },
             },
-            b"PROMOTE" => NodeCommand::Promote(node(words)?),
+            b"PROMOTE" => NodeCommand::Promote(node(args)?),
             b"ACK" => NodeCommand::Ack {
-                node: node(words)?,
-                replicas: match words.take("REAL") {
+                node: node(args)?,
+                replicas: match args.take("REAL") {
                     true => None,
-                    false => Some(words.int("how many replicas", 0, 1 << 30)? as u64),
+                    false => Some(args.int("how many replicas", 0, 1 << 30)? as u64),
                 },
             },
-            _ => return Err(words.not_known()),
+            _ => return Err(args.not_known()),
         })
     }
 }
 
-fn parse_node(words: &mut Words, scope: &Scope) -> Result<usize, SimError> {
-    let node = words.int("the number of a node", 0, i64::MAX)? as usize;
-    if node < scope.nodes {
+fn parse_node(args: &mut Args, context: &Context) -> Result<usize, SimError> {
+    let node = args.int("the number of a node", 0, i64::MAX)? as usize;
+    if node < context.nodes {
         return Ok(node);
     }
-    Err(range(format!("there is no node {node}: they are numbered from 0 to {}", scope.nodes - 1)))
+    Err(range(format!("there is no node {node}: they are numbered from 0 to {}", context.nodes - 1)))
 }
 
 impl Lab {
@@ -178,7 +180,7 @@ impl Lab {
         Ok(Answer::Ok)
     }
 
-    /// Number, port, role, state, and of a replica its master and link.
+    /// Describes a node: number, port, role, whether it runs, its injected states; for a replica also its master and link.
     fn describe_node(&self, index: usize) -> Answer {
         let node = &self.world.nodes()[index];
         let mut rows: Vec<Answer> =
@@ -202,7 +204,7 @@ impl Lab {
     }
 }
 
-/// Why a node cannot follow another, with what to do about it.
+/// Converts the error of a replication command, with a hint how to go on.
 fn refused(error: ReplicationError) -> SimError {
     state(match error {
         ReplicationError::Circle { .. } => error.to_string(),

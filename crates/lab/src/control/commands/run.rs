@@ -1,7 +1,7 @@
-//! SIM.RUN: the run as a whole, its states to come back to, and a store that checks fencing tokens.
+//! SIM.RUN: the run as a whole, snapshots of its data, and a store that checks fencing tokens.
 
 use super::{Answer, Lab};
-use crate::control::words::{SimError, Words, quoted, unknown};
+use crate::control::args::{Args, SimError, quoted, unknown};
 use redlatch_core::world::snapshot::Snapshot;
 
 pub const USAGE: &[&str] = &[
@@ -14,29 +14,30 @@ pub const USAGE: &[&str] = &[
     "SIM.RUN STORE READ <key>",
 ];
 
-/// Which writes a fenced store takes.
+/// Which writes the fenced store accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fence {
-    /// All.
+    /// All writes.
     None,
-    /// Those with a token that is not smaller than the largest it has seen.
+    /// Writes with a token at least as large as the largest seen.
     GreaterOrEqual,
-    /// Those with a greater one.
+    /// Writes with a token larger than the largest seen.
     Greater,
 }
 
+/// A parsed SIM.RUN.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunCommand {
     Info,
-    /// Random choices from here on come from another seed.
+    /// Seeds the random streams anew.
     Seed(u64),
-    /// No data, rules, gates or states are left; nodes run and are masters; connections stay.
+    /// Removes all data, rules, gates and states; makes all nodes running masters; keeps connections. With a seed: seeds anew.
     Reset(Option<u64>),
-    /// Keeps the data of all nodes under a name.
+    /// Saves the data of all nodes under a name.
     Snapshot(String),
-    /// Data is as it was, with the TTLs of then.
+    /// Restores the data of a snapshot, with the TTLs of that time.
     Restore(String),
-    /// A resource outside of the locks. Gives 1 if it took the write.
+    /// Writes to the fenced store, a resource that clients protect with locks. Returns 1 if it accepts the write.
     StoreWrite {
         key: Vec<u8>,
         value: Vec<u8>,
@@ -47,44 +48,44 @@ pub enum RunCommand {
 }
 
 impl RunCommand {
-    pub fn parse(words: &mut Words) -> Result<RunCommand, SimError> {
-        Ok(match &words.word("INFO, SEED, RESET, SNAPSHOT, RESTORE or STORE")?.to_ascii_uppercase()[..] {
+    pub fn parse(args: &mut Args) -> Result<RunCommand, SimError> {
+        Ok(match &args.required("INFO, SEED, RESET, SNAPSHOT, RESTORE or STORE")?.to_ascii_uppercase()[..] {
             b"INFO" => RunCommand::Info,
-            b"SEED" => RunCommand::Seed(words.int("a seed", 0, i64::MAX)? as u64),
-            b"RESET" => RunCommand::Reset(match words.take("SEED") {
-                true => Some(words.int("a seed", 0, i64::MAX)? as u64),
+            b"SEED" => RunCommand::Seed(args.int("a seed", 0, i64::MAX)? as u64),
+            b"RESET" => RunCommand::Reset(match args.take("SEED") {
+                true => Some(args.int("a seed", 0, i64::MAX)? as u64),
                 false => None,
             }),
-            b"SNAPSHOT" => RunCommand::Snapshot(words.text("a name")?),
-            b"RESTORE" => RunCommand::Restore(words.text("a name")?),
-            b"STORE" => match &words.word("WRITE or READ")?.to_ascii_uppercase()[..] {
-                b"WRITE" => parse_write(words)?,
-                b"READ" => RunCommand::StoreRead(words.word("a key")?.to_vec()),
-                _ => return Err(words.not_known()),
+            b"SNAPSHOT" => RunCommand::Snapshot(args.text("a name")?),
+            b"RESTORE" => RunCommand::Restore(args.text("a name")?),
+            b"STORE" => match &args.required("WRITE or READ")?.to_ascii_uppercase()[..] {
+                b"WRITE" => parse_write(args)?,
+                b"READ" => RunCommand::StoreRead(args.required("a key")?.to_vec()),
+                _ => return Err(args.not_known()),
             },
-            _ => return Err(words.not_known()),
+            _ => return Err(args.not_known()),
         })
     }
 }
 
-fn parse_write(words: &mut Words) -> Result<RunCommand, SimError> {
-    let (key, value) = (words.word("a key")?.to_vec(), words.word("a value")?.to_vec());
+fn parse_write(args: &mut Args) -> Result<RunCommand, SimError> {
+    let (key, value) = (args.required("a key")?.to_vec(), args.required("a value")?.to_vec());
     let (mut token, mut fence) = (0, None);
-    while let Some(word) = words.pop() {
-        match &word.to_ascii_uppercase()[..] {
-            b"TOKEN" => token = words.int("a token", 0, i64::MAX)? as u64,
+    while let Some(arg) = args.pop() {
+        match &arg.to_ascii_uppercase()[..] {
+            b"TOKEN" => token = args.int("a token", 0, i64::MAX)? as u64,
             b"MODE" => {
                 let modes = [("NONE", Fence::None), ("GE", Fence::GreaterOrEqual), ("GT", Fence::Greater)];
-                fence = Some(words.one_of("a mode", &modes)?);
+                fence = Some(args.one_of("a mode", &modes)?);
             }
-            _ => return Err(words.not_known()),
+            _ => return Err(args.not_known()),
         }
     }
     let by_token = if token > 0 { Fence::GreaterOrEqual } else { Fence::None };
     Ok(RunCommand::StoreWrite { key, value, token, fence: fence.unwrap_or(by_token) })
 }
 
-/// A value of the fenced store, and the largest token that came with a write.
+/// A value of the fenced store, and the largest token of an accepted write.
 #[derive(Clone, Debug, Default)]
 pub struct Register {
     value: Vec<u8>,
@@ -92,7 +93,7 @@ pub struct Register {
 }
 
 impl Register {
-    /// The value and the token.
+    /// Returns the value and the token.
     pub(crate) fn parts(&self) -> (Vec<u8>, u64) {
         (self.value.clone(), self.token)
     }

@@ -1,23 +1,24 @@
-//! SIM.TRACE: the run written to a file, to be replayed.
+//! SIM.TRACE: records the run to a file, for a replay.
 
 use super::{Answer, Lab};
-use crate::control::words::{SimError, Words, state};
+use crate::control::args::{Args, SimError, state};
 
 pub const USAGE: &[&str] =
     &["SIM.TRACE START <file>", "SIM.TRACE STOP", "SIM.TRACE MARK <text>", "SIM.TRACE DIGEST"];
 
+/// A parsed SIM.TRACE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TraceCommand {
-    /// From here on everything is written to a file. There may be no keys.
+    /// Records everything to this file from now on. Fails if there are keys.
     Start(String),
     Stop,
-    /// A remark in the trace.
+    /// Adds a comment to the trace.
     Mark(Vec<u8>),
-    /// The hash over the state of all nodes.
+    /// Returns a digest of the state of all nodes.
     Digest,
 }
 
-/// What the driver, who has the files, is to do.
+/// What the driver, which owns the files, has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TraceFile {
     Open(String),
@@ -25,19 +26,19 @@ pub enum TraceFile {
 }
 
 impl TraceCommand {
-    pub fn parse(words: &mut Words) -> Result<TraceCommand, SimError> {
-        Ok(match &words.word("START, STOP, MARK or DIGEST")?.to_ascii_uppercase()[..] {
-            b"START" => TraceCommand::Start(words.text("a file")?),
+    pub fn parse(args: &mut Args) -> Result<TraceCommand, SimError> {
+        Ok(match &args.required("START, STOP, MARK or DIGEST")?.to_ascii_uppercase()[..] {
+            b"START" => TraceCommand::Start(args.text("a file")?),
             b"STOP" => TraceCommand::Stop,
-            b"MARK" => TraceCommand::Mark(words.word("a text")?.to_vec()),
+            b"MARK" => TraceCommand::Mark(args.required("a text")?.to_vec()),
             b"DIGEST" => TraceCommand::Digest,
-            _ => return Err(words.not_known()),
+            _ => return Err(args.not_known()),
         })
     }
 }
 
 impl Lab {
-    /// Begins a trace. There may be no keys, and no other trace.
+    /// Begins a trace. Fails if there are keys or another trace is being written.
     pub(crate) fn begin_trace(&mut self) -> Result<(), SimError> {
         if self.is_traced() {
             return Err(state("a trace is being written already: SIM.TRACE STOP ends it"));

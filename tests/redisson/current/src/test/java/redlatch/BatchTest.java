@@ -57,7 +57,7 @@ class BatchTest extends RedissonTest {
         }
         assertEquals(List.of(), batch.execute().getResponses());
         eventually("all were executed", () -> redisson.getAtomicLong("counter").get() == 100);
-        redisson.getLock("lock").lock();  // no reply was left in the connections
+        redisson.getLock("lock").lock();  // fails if a reply was left in a connection
         redisson.getLock("lock").unlock();
     }
 

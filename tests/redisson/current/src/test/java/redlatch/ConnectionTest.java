@@ -21,7 +21,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 
-/** Passwords, lost connections, a server that pauses, and the ways to connect that ask the server more questions. */
+/** Passwords, lost connections, a pausing server, and the connection modes that query the server's topology. */
 class ConnectionTest extends RedissonTest {
 
     ConnectionTest() {
@@ -61,7 +61,7 @@ class ConnectionTest extends RedissonTest {
         });
         eventually("it waits again", () -> channels().size() == 2);
         redisson.getLock("lock").unlock();
-        assertTrue(waiter.get(20, SECONDS));  // its lease has longer to go
+        assertTrue(waiter.get(20, SECONDS));  // before the lease expires
     }
 
     @Test
@@ -93,7 +93,7 @@ class ConnectionTest extends RedissonTest {
         locksWith(client(config));
     }
 
-    /** In these modes every lock operation is a batch with WAIT, as far as there is a replica. */
+    /** In these modes every lock operation is a batch with WAIT, if there is a replica. */
     private void locksWith(RedissonClient client) throws Exception {
         for (RLock lock : List.of(client.getLock("lock"), client.getFairLock("fair"),
                 client.getReadWriteLock("rw").readLock(), client.getReadWriteLock("rw").writeLock())) {

@@ -39,7 +39,7 @@ class FairLockTest extends RedissonTest {
             eventually("the waiter stands in the queue", () -> queue().size() == number + 1);
         }
         assertEquals(queue(), ask("ZRANGE", TIMEOUTS, 0, -1));
-        assertFalse(elsewhere(() -> mine.tryLock()));  // nobody overtakes
+        assertFalse(elsewhere(() -> mine.tryLock()));  // no overtaking
         mine.unlock();
         for (CompletableFuture<Void> waiter : waiters) {
             waiter.get(20, SECONDS);

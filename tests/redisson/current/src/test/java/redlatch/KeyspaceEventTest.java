@@ -25,7 +25,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.eventually;
 
-/** Listeners of objects hear what the server says of their keys. */
+/** Listeners of objects receive the keyspace events of their keys. */
 class KeyspaceEventTest extends RedissonTest {
 
     private final BlockingQueue<String> events = new LinkedBlockingQueue<>();

@@ -18,8 +18,8 @@ import java.util.regex.Pattern;
 import java.util.stream.IntStream;
 
 /**
- * How fast Redisson locks and unlocks, on servers that are there already and take turns. No test, so it runs only by name:
- * {@code mvn -q -pl current -am test -Dtest=LockBench -Dbench.ports=6379,6380}. The ratios are those to the first.
+ * Measures how fast Redisson locks and unlocks, on running servers, in alternating rounds. It runs only by name:
+ * {@code mvn -q -pl current -am test -Dtest=LockBench -Dbench.ports=6379,6380}. Ratios are relative to the first server.
  */
 class LockBench {
 
@@ -34,7 +34,7 @@ class LockBench {
         new Work("fair lock, unlock", 1, RedissonClient::getFairLock),
         new Work("write lock, unlock", 1, (client, name) -> client.getReadWriteLock(name).writeLock()));
 
-    /** A server, and how many pairs of a lock and an unlock it had in a second of each round. */
+    /** A server, and its rate in each round: pairs of lock and unlock per second. */
     private record Subject(String name, RedissonClient client, double[] rates) {}
 
     @Test
@@ -48,7 +48,7 @@ class LockBench {
         }
         System.out.println("| work | threads | server | pairs/s | times as fast (rounds) |\n|---|---|---|---|---|");
         for (Work work : ALL) {
-            for (int round = -1; round < ROUNDS; round++) {  // the first is for the compiler
+            for (int round = -1; round < ROUNDS; round++) {  // the first round warms up the compiler
                 for (Subject subject : subjects) {
                     double rate = rate(work, subject.client);
                     if (round >= 0) {
@@ -67,7 +67,7 @@ class LockBench {
         subjects.forEach(subject -> subject.client.shutdown());
     }
 
-    /** Pairs in a second, of threads that have a lock each. */
+    /** Returns pairs per second, with one lock per thread. */
     private static double rate(Work work, RedissonClient client) throws InterruptedException {
         long[] pairs = new long[work.threads];
         CountDownLatch done = new CountDownLatch(work.threads);

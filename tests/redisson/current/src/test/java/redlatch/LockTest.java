@@ -19,7 +19,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 
-/** All that RLock offers, over every kind of connection. */
+/** All methods of RLock, over every kind of connection. */
 @ParameterizedClass
 @MethodSource("redlatch.Settings#all")
 class LockTest extends RedissonTest {
@@ -39,7 +39,7 @@ class LockTest extends RedissonTest {
 
     @Override
     void start() {
-        // not once for the class
+        // startCombination has started the clients
     }
 
     @Override

@@ -66,7 +66,7 @@ class MapTest extends RedissonTest {
         long ttlMs = cache.remainTimeToLive("long");
         assertTrue(18_000 < ttlMs && ttlMs <= 20_000, ttlMs + " ms");
         eventually("the short one is gone", () -> cache.get("short") == null);
-        Thread.sleep(350);  // to look would keep it alive
+        Thread.sleep(350);  // reading the entry would keep it alive
         assertNull(cache.get("idle"));
         assertEquals(Map.of("long", "2", "forever", "4"), cache.readAllMap());
         assertTrue(cache.expireEntry("forever", Duration.ofMillis(100), Duration.ZERO));

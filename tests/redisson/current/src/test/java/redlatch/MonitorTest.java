@@ -9,7 +9,7 @@ import java.util.List;
 
 import static org.junit.jupiter.api.Assertions.*;
 
-/** What MONITOR shows of a lock and its unlock: each script, and behind it every command that it ran. */
+/** MONITOR shows each script of a lock and an unlock, followed by every command that the script ran. */
 class MonitorTest extends RedissonTest {
 
     @Test
@@ -27,7 +27,7 @@ class MonitorTest extends RedissonTest {
             String line;
             do {
                 line = monitor.read();
-                if (line.contains("\"lock\"") || line.contains("{lock}")) {  // not a PING, nor the end of the warm-up
+                if (line.contains("\"lock\"") || line.contains("{lock}")) {  // skips PINGs and the end of the warm-up
                     seen.add(line);
                 }
             } while (!line.contains("\"DEL\" \"redisson_unlock_latch:{lock}"));

@@ -19,7 +19,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 
-/** Three independent masters, each behind a wire that can be cut. */
+/** Three independent masters, each behind a proxy that can be cut. */
 class MultiLockTest {
 
     private static final int NODES = 3;
@@ -112,7 +112,7 @@ class MultiLockTest {
         return clients.stream().map(client -> client.getLock("lock")).toArray(RLock[]::new);
     }
 
-    /** For each node whether the lock is there. */
+    /** Returns for each node whether the lock exists there. */
     private List<Long> held() {
         List<Long> held = new ArrayList<>();
         for (int node = 0; node < NODES; node++) {

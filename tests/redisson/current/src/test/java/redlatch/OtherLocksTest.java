@@ -16,7 +16,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 
-/** Spin, fenced and non-reentrant locks, and many values locked at once. */
+/** Spin, fenced and non-reentrant locks, and locks on many values at once. */
 class OtherLocksTest extends RedissonTest {
 
     @Test

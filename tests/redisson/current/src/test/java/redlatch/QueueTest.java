@@ -21,7 +21,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 
-/** Blocked clients, and what wakes them. */
+/** Blocked clients, and the operations that wake them. */
 class QueueTest extends RedissonTest {
 
     @Test

@@ -78,7 +78,7 @@ class ReadWriteLockTest extends RedissonTest {
             waiting.add(spawn(() -> {
                 theirs.lock();
                 inside.countDown();
-                boolean together = inside.await(20, SECONDS);  // nobody leaves before all are in
+                boolean together = inside.await(20, SECONDS);  // no reader leaves before all have entered
                 theirs.unlock();
                 return together;
             }));
@@ -154,8 +154,8 @@ class ReadWriteLockTest extends RedissonTest {
 
     @Test
     void writersNeverMeet() {
-        // A message wakes one waiter of a client, and that may be one that has to wait on. The short lease limits what
-        // the others lose by it.
+        // A message wakes one waiter of a client, and that waiter may have to wait again. The short lease limits how long
+        // the others are delayed by that.
         RedissonClient[] clients = {client(config().setLockWatchdogTimeout(3_000)),
             client(config().setLockWatchdogTimeout(3_000))};
         AtomicInteger readers = new AtomicInteger();

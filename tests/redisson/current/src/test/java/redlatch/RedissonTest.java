@@ -15,7 +15,7 @@ import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
 
-/** A server and two clients for the class, an empty database and as many more clients as it likes for each test. */
+/** Base class: one server and two clients per class; an empty database and any number of further clients per test. */
 abstract class RedissonTest {
 
     private final List<RedissonClient> more = new CopyOnWriteArrayList<>();
@@ -45,7 +45,7 @@ abstract class RedissonTest {
 
     @AfterEach
     void shutdownMoreClients() {
-        more.parallelStream().forEach(RedissonClient::shutdown);  // each waits for its blocked commands
+        more.parallelStream().forEach(RedissonClient::shutdown);  // each shutdown waits for blocked commands
         more.clear();
     }
 
@@ -53,7 +53,7 @@ abstract class RedissonTest {
         return settings.config(server.port());
     }
 
-    /** One more client, until the end of the test. */
+    /** Creates another client, to be shut down at the end of the test. */
     RedissonClient client(Config config) {
         RedissonClient client = Redisson.create(config);
         more.add(client);
@@ -64,7 +64,7 @@ abstract class RedissonTest {
         return client(config());
     }
 
-    /** A connection like the client's, but bare. */
+    /** Opens a connection that bypasses Redisson. */
     Resp connect() {
         Resp resp = server.connect();
         if (settings.password() != null) {

@@ -12,7 +12,7 @@ import java.util.List;
 
 import static org.junit.jupiter.api.Assertions.*;
 
-/** Scripts and functions of the user. */
+/** Custom scripts and functions. */
 class ScriptTest extends RedissonTest {
 
     private RScript script() {
@@ -91,7 +91,7 @@ class ScriptTest extends RedissonTest {
         assertEquals(List.of(false), script().scriptExists(sha));
         assertThrows(RedisException.class,
             () -> script().evalSha(Mode.READ_WRITE, sha, ReturnType.STRING, List.of(), "x"));
-        lock.unlock();  // its scripts are loaded again
+        lock.unlock();  // loads the lock's scripts again
         assertFalse(lock.isLocked());
     }
 }

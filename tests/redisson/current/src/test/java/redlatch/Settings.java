@@ -6,12 +6,12 @@ import org.redisson.config.Protocol;
 import java.util.ArrayList;
 import java.util.List;
 
-/** How a client talks to its server. */
+/** Options of the connection between client and server. */
 record Settings(Protocol protocol, boolean scriptCache, String password, int database) {
 
     static final Settings DEFAULT = new Settings(Protocol.RESP2, true, null, 0);
 
-    /** All sixteen combinations. */
+    /** Returns all sixteen combinations. */
     static List<Settings> all() {
         List<Settings> all = new ArrayList<>();
         for (Protocol protocol : Protocol.values()) {

@@ -17,14 +17,14 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 
-/** A waiter is woken by the message, long before the lease of 30 s, after which it would look by itself. */
+/** A message wakes a waiter long before the lease of 30 s ends, when the waiter would retry by itself. */
 @Isolated
 class WakeUpTest extends RedissonTest {
 
     private static final int ROUNDS = 5;
     private static final long WELL_UNDER_MS = 100;
 
-    /** One client holds and releases; the other waits, and leaves what it has entered. */
+    /** One client holds and releases the object; the other waits for it, then releases it too. */
     record Handover(String name, Body hold, Body release, Body enter, Body leave) {
 
         static Handover of(String name, RLock mine, RLock theirs) {

@@ -19,7 +19,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 
-/** Leases that the client renews, every third of them, and leases that end. */
+/** Leases that the client renews after a third of their time, and leases that expire. */
 class WatchdogTest extends RedissonTest {
 
     private static final int LEASE_MS = 3_000;

@@ -14,7 +14,7 @@ import java.util.stream.Stream;
 
 import static org.junit.jupiter.api.Assertions.*;
 
-/** The page about all this names each test, and no other. */
+/** docs/redisson-under-faults.md names exactly the tests of this module. */
 class DocumentationTest {
 
     private static final Path PAGE = Path.of("../../docs/redisson-under-faults.md");

@@ -18,14 +18,14 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-/** A server of some nodes and its control for the class; no data, no faults and new clients for each test. */
+/** Base class: one server with several nodes per class; empty data, no faults and new clients for each test. */
 abstract class FaultTest {
 
     /** How long Redisson waits for a reply: SHORT where a test loses one, LONG where it holds one. */
     static final int SHORT_MS = 1_000;
     static final int LONG_MS = 15_000;
     static final int SUBSCRIPTION_TIMEOUT_MS = 1_500;
-    /** Enough for a connection that was closed to be open again. */
+    /** Enough attempts for a closed connection to be reopened. */
     static final int RETRIES = 3;
     private static final Duration RETRY_DELAY = Duration.ofMillis(300);
 
@@ -60,12 +60,12 @@ abstract class FaultTest {
 
     @AfterEach
     void shutdownClients() {
-        control.reset();  // so that what still waits gets its answer
+        control.reset();  // releases everything that is still held
         clients.parallelStream().forEach(RedissonClient::shutdown);
         clients.clear();
     }
 
-    /** A client of one node; the name is that of its connections. */
+    /** Creates a client of one node; its connections have this name. */
     RedissonClient client(String name, int node) {
         Config config = new Config();
         tuned(config.useSingleServer(), name).setAddress(address(node)).setConnectionMinimumIdleSize(8);
@@ -76,7 +76,7 @@ abstract class FaultTest {
         return client(name, 0);
     }
 
-    /** Any client, until the end of the test. */
+    /** Registers a client, to be shut down at the end of the test. */
     RedissonClient client(Config config) {
         RedissonClient client = Redisson.create(config);
         clients.add(client);
@@ -106,18 +106,18 @@ abstract class FaultTest {
         return this.<Long>ask("EXISTS", key) == 1;
     }
 
-    /** How often each owner holds the lock. */
+    /** Returns the hold count of each owner of the lock. */
     List<String> counts(String lock) {
         return ask("HVALS", lock);
     }
 
-    /** How far a client's clock is ahead of the server's. */
+    /** Returns how far a client's clock is ahead of the server's, in ms. */
     long skewMs(String client) {
         return control.skews().stream().filter(skew -> skew.get(0).equals(client))
             .map(skew -> (Long) skew.get(1)).findFirst().orElseThrow();
     }
 
-    /** A lock script that the server has not seen yet is sent twice; no test wants to count that. */
+    /** Loads the lock scripts: a script that the server does not know is sent twice, which would disturb the counts of a test. */
     static void loadScripts(RLock lock) {
         lock.lock();
         lock.unlock();

@@ -14,7 +14,7 @@ import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 import static redlatch.harness.Control.Match.*;
 
-/** Fencing tokens, and a store that refuses a token smaller than any before. */
+/** Fencing tokens, and a store that refuses a token smaller than an earlier one. */
 class FencingTest extends FaultTest {
 
     private static final int MASTER = 0;

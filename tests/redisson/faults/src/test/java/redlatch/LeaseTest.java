@@ -23,10 +23,10 @@ import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 import static redlatch.harness.Control.Match.*;
 
-/** Leases that end under their holder, and keys of a lock that are lost. The server's clock stands still. */
+/** Leases that expire while they are held, and lost keys of locks. The server's clock is stopped. */
 class LeaseTest extends FaultTest {
 
-    /** The client renews every third of it. */
+    /** The lease. The client renews it after a third. */
     private static final int LEASE_MS = 900;
 
     private static final long HOUR_MS = 3_600_000;
@@ -115,7 +115,7 @@ class LeaseTest extends FaultTest {
         assertIsNotRenewed();
     }
 
-    /** The lock is there, and while another one is renewed it is not. */
+    /** The lock exists, but not while another lock is renewed. */
     private void assertIsNotRenewed() throws Exception {
         redisson.getLock("kept").lock();
         try (Fault renewed = control.watch(script("rlock.renew").key("lock"));
@@ -166,7 +166,7 @@ class LeaseTest extends FaultTest {
         assertFalse(inAnHour.getFairLock("fair").tryLock(1, SECONDS));
     }
 
-    /** In the queue is one who has given up, but whose word of it was lost. */
+    /** The queue contains a waiter that has given up, but whose message about it was lost. */
     private void leaveUnheard(RLock fair) throws Exception {
         RLock gone = client("gone").getFairLock("fair");
         fair.lock(30, SECONDS);

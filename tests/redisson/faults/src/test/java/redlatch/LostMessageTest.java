@@ -20,7 +20,7 @@ import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 import static redlatch.harness.Control.Match.*;
 
-/** Messages and subscriptions that are lost, late or repeated, while somebody waits for them. */
+/** Messages and subscriptions that are lost, delayed or repeated while a client waits for them. */
 class LostMessageTest extends FaultTest {
 
     private static final Match UNLOCKED = channel("redisson_lock__channel:*").client("waiter");

@@ -20,7 +20,7 @@ import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 import static redlatch.harness.Control.Match.*;
 
-/** Requests and replies of one server that are lost, late, repeated or cut off. Nothing of this is sent again. */
+/** Requests and replies of one server that are lost, delayed, repeated or truncated, without retries. */
 class LostReplyTest extends FaultTest {
 
     private RedissonClient redisson;
@@ -200,7 +200,7 @@ class LostReplyTest extends FaultTest {
         }
     }
 
-    /** All its commands share one connection. */
+    /** Creates a client whose commands all share one connection. */
     private RedissonClient narrow(int pingIntervalMs) {
         Config config = new Config();
         tuned(config.useSingleServer(), "app").setAddress(address(0)).setPingConnectionInterval(pingIntervalMs)

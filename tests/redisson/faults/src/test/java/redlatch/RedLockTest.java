@@ -21,14 +21,14 @@ import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 import static redlatch.harness.Control.Match.*;
 
-/** Three independent masters, and a lock that wants two of them. */
+/** Three independent masters, and a lock that needs two of them. */
 class RedLockTest extends FaultTest {
 
     private static final int NODES = 3;
     private static final int LEASE_MS = 10_000;
     private static final int WAIT_MS = 3_000;
 
-    /** The last step of an acquire that waits, node by node: until then the lease is twice the wait. */
+    /** The last step of an acquire with a wait time, on each node: until then the lease is twice the wait time. */
     private static final Match FINAL_EXPIRE = command("evalsha").client("first").and("ARGV", 1, LEASE_MS);
 
     private RLock mine;
@@ -48,7 +48,7 @@ class RedLockTest extends FaultTest {
         theirs = second.get(0).getRedLock(locks(second));
     }
 
-    /** One of each node. */
+    /** One lock on each node. */
     private List<RedissonClient> clients(String name, int timeoutMs) {
         return IntStream.range(0, NODES).mapToObj(node -> {
             Config config = new Config();
@@ -70,7 +70,7 @@ class RedLockTest extends FaultTest {
         return IntStream.range(0, NODES).mapToObj(node -> this.<Long>askNode(node, "PTTL", "lock")).toList();
     }
 
-    /** Nobody looks at the time. The nodes are asked one after the other, so only the last reply is held. */
+    /** The client does not check the elapsed time. It asks the nodes one after the other, so the gate holds only the last reply. */
     @Test
     void repliesThatComeAfterTheLeaseAreBelieved() throws Exception {
         try (Gate gate = control.gate(At.POST, script("rlock.acquire").client("first").node(2))) {
@@ -122,7 +122,7 @@ class RedLockTest extends FaultTest {
         twoMajorities(() -> control.stopAndWipe(1).close());
     }
 
-    /** The first gets nodes 0 and 1, then node 1 forgets, and the second gets nodes 1 and 2. */
+    /** The first client gets nodes 0 and 1, then node 1 loses the key, and the second client gets nodes 1 and 2. */
     private void twoMajorities(Runnable forget) throws Exception {
         try (Fault first = control.refuse(script("rlock.acquire").client("first").node(2), "ERR out of reach");
              Fault second = control.refuse(script("rlock.acquire").client("second").node(0), "ERR out of reach")) {

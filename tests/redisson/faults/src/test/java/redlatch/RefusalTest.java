@@ -31,7 +31,7 @@ import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 import static redlatch.harness.Control.Match.*;
 
-/** A server that refuses, stands still, restarts, or fails in the middle of a script. */
+/** A server that refuses requests, pauses, restarts, or fails in the middle of a script. */
 class RefusalTest extends FaultTest {
 
     private RedissonClient redisson;

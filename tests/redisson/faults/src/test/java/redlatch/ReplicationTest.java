@@ -47,7 +47,7 @@ class ReplicationTest extends FaultTest {
         control.replicate(OTHER_REPLICA, MASTER);
     }
 
-    /** How a client knows the master: it is told, or asks all nodes again and again. */
+    /** How a client finds the master: from its configuration, or by polling all nodes. */
     enum Mode { MASTER_SLAVE, REPLICATED }
 
     private RedissonClient client(Mode mode, boolean wantsReplicas) {
@@ -72,7 +72,7 @@ class ReplicationTest extends FaultTest {
         return lock;
     }
 
-    /** As somebody sees it who knows only the replica. */
+    /** The state as a client of the replica sees it. */
     private RLock afterFailover() {
         control.stop(MASTER);
         control.promote(REPLICA);
@@ -201,7 +201,7 @@ class ReplicationTest extends FaultTest {
         assertTrue(theirs.isHeldByCurrentThread());
     }
 
-    /** The master is a replica for a moment. What is sent again runs, but the refusal has been taken for the result. */
+    /** The master is a replica for a moment. The retried request runs, but the client has taken the error for its result. */
     @Test
     void acquireThatIsRefusedOnceAsReadOnlyCountsEachTimeItIsSentAgainAndThrows() throws Exception {
         RLock lock = lock(Mode.MASTER_SLAVE);
@@ -255,7 +255,7 @@ class ReplicationTest extends FaultTest {
         control.cutLink(OTHER_REPLICA);
     }
 
-    /** Whether the client finds the lock at the master that it knows. */
+    /** Returns whether the client finds the lock on the master that it knows. */
     private static boolean isLockedSomewhere(RLock lock) {
         try {
             return lock.isLocked();

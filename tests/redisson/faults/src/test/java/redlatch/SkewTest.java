@@ -12,7 +12,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 
-/** The clock of the machine that Redisson runs on is set while it works. Needs {@code redlatch run}. */
+/** Jumps of the clock of the machine that Redisson runs on. Needs {@code redlatch run}. */
 class SkewTest extends FaultTest {
 
     private static final long HOUR_MS = 3_600_000;

@@ -25,7 +25,7 @@ abstract class GenerationTest {
     @AfterAll
     void stop() {
         try (Server last = server; Client second = b; Client first = a) {
-            // each is closed, whatever the others do
+            // closes each client, even if closing another fails
         }
     }
 

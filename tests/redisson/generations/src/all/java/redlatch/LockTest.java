@@ -10,7 +10,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 import static redlatch.harness.Concurrently.*;
 
-/** RLock, as every release can do it. */
+/** RLock, with the methods that every release has. */
 class LockTest extends GenerationTest {
 
     @Test

@@ -15,7 +15,7 @@ final class Client implements AutoCloseable {
         Config config = new Config();
         config.setLockWatchdogTimeout(LEASE_MS);
         config.useSingleServer().setAddress("redis://127.0.0.1:" + port);
-        synchronized (Client.class) {  // two first clients at once trip over each other's static initializers in 2.15
+        synchronized (Client.class) {  // in 2.15 the static initializers fail if two clients start at once
             redisson = Redisson.create(config);
         }
     }

@@ -8,7 +8,7 @@ import java.util.List;
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
 import static org.junit.jupiter.api.Assertions.*;
 
-/** Every generation renews in its own way, and read locks in another way than the rest. */
+/** Renewal differs between releases, and between read locks and other locks. */
 class WatchdogTest extends GenerationTest {
 
     @Test

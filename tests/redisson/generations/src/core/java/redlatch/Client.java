@@ -4,7 +4,7 @@ import org.redisson.Config;
 import org.redisson.Redisson;
 import org.redisson.RedissonClient;
 
-/** A Redisson from before 2.3: another package, an address without scheme, locks that are JSON. */
+/** Creates clients of Redisson before 2.3: another package, addresses without a scheme, locks stored as JSON. */
 final class Client implements AutoCloseable {
 
     final RedissonClient redisson;

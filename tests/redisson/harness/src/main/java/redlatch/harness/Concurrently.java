@@ -9,7 +9,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
-/** Threads. The thread is half of the name of a lock's owner, so every task gets one of its own. */
+/** Runs tasks in separate threads: the thread is part of the identity of a lock's owner. */
 public final class Concurrently {
 
     private static final int PATIENCE_S = 55;
@@ -21,10 +21,10 @@ public final class Concurrently {
         void run() throws Exception;
     }
 
-    /** A thread and what becomes of it. */
+    /** A running task and its result. */
     public static final class Task<T> extends CompletableFuture<T> {
 
-        /** Those of locks and semaphores, and that of the count-down latch. */
+        /** Methods in which a thread waits: those of locks and semaphores, and that of the count-down latch. */
         private static final Set<String> GATES =
             Set.of("java.util.concurrent.Semaphore", "org.redisson.misc.ReclosableLatch");
 
@@ -48,7 +48,7 @@ public final class Concurrently {
             thread.interrupt();
         }
 
-        /** Whether it waits to be let in, rather than for a reply: a message that comes earlier may pass it by. */
+        /** Returns whether the thread waits for a wake-up rather than for a reply. A message published earlier could be missed. */
         public boolean isParked() {
             return WAITING.contains(thread.getState())
                 && Stream.of(thread.getStackTrace()).anyMatch(frame -> GATES.contains(frame.getClassName()));
@@ -67,7 +67,7 @@ public final class Concurrently {
         });
     }
 
-    /** Runs the task in a new thread to its end. */
+    /** Runs the task in a new thread and waits for its end. */
     public static <T> T elsewhere(Callable<T> task) {
         return spawn(task).orTimeout(PATIENCE_S, TimeUnit.SECONDS).join();
     }
@@ -76,7 +76,7 @@ public final class Concurrently {
         spawn(body).orTimeout(PATIENCE_S, TimeUnit.SECONDS).join();
     }
 
-    /** Runs the tasks of so many threads, all let go at the same moment, and returns their results in order. */
+    /** Runs a task in {@code threads} threads, started at the same moment, and returns the results in order. */
     public static <T> List<T> together(int threads, Callable<T> task) {
         CountDownLatch ready = new CountDownLatch(threads);
         List<Task<T>> results = IntStream.range(0, threads).mapToObj(i -> spawn(() -> {

@@ -7,10 +7,10 @@ import java.util.concurrent.locks.LockSupport;
 import static redlatch.harness.Concurrently.eventually;
 
 /**
- * Stages what real Redis leaves to luck, by the SIM.* commands of Redlatch: faults, gates, time and the state of nodes.
+ * Controls what real Redis leaves to chance, by the SIM.* commands of Redlatch: faults, gates, time and the state of nodes.
  *
- * <p>What a method returns as a {@link Guard} is undone when it is closed. Times are in ms, nodes are numbered from 0, the
- * error of a refused command is thrown as {@link Resp.Error}.
+ * <p>A method that returns a {@link Guard} makes a change that the guard undoes when it is closed. Times are in ms, nodes are
+ * numbered from 0. A command that fails throws {@link Resp.Error}.
  */
 public final class Control implements AutoCloseable {
 
@@ -22,12 +22,12 @@ public final class Control implements AutoCloseable {
         resp = new Resp(port);
     }
 
-    /** Any command, by its words. */
+    /** Sends a command and returns its reply. */
     public <T> T call(Object... words) {
         return resp.call(words);
     }
 
-    /** No data, faults, gates or states are left, time is real, all nodes run and are masters. */
+    /** Removes all data, faults, gates and states, sets the clock to real time, and makes all nodes running masters. */
     public void reset() {
         call("SIM.RUN", "RESET");
         call("SIM.CLOCK", "MODE", "REAL");
@@ -38,7 +38,7 @@ public final class Control implements AutoCloseable {
         resp.close();
     }
 
-    /** Undone by closing. */
+    /** A change that is undone when this is closed. */
     public interface Guard extends AutoCloseable {
         @Override
         void close();
@@ -48,12 +48,12 @@ public final class Control implements AutoCloseable {
         return () -> call(words);
     }
 
-    // ---- what is meant -------------------------------------------------------------------------------------------
+    // ---- matching ------------------------------------------------------------------------------------------------
 
-    /** All of these conditions. Texts are globs. */
+    /** A conjunction of clauses. Texts are glob patterns. */
     public record Match(List<Object> words) {
 
-        /** A script by its role: {@code rlock.acquire}, {@code fair.*}. */
+        /** Matches a script by its role: {@code rlock.acquire}, {@code fair.*}. */
         public static Match script(String role) {
             return new Match(List.of()).and("SCRIPT", role);
         }
@@ -62,7 +62,7 @@ public final class Control implements AutoCloseable {
             return new Match(List.of()).and("CMD", name);
         }
 
-        /** Messages of a channel, or the commands that name it. */
+        /** Matches messages on a channel, and commands that name it. */
         public static Match channel(String name) {
             return new Match(List.of()).and("CHANNEL", name);
         }
@@ -71,12 +71,12 @@ public final class Control implements AutoCloseable {
             return new Match(List.of());
         }
 
-        /** What CLIENT SETNAME said. */
+        /** Adds a clause: the name that CLIENT SETNAME has set. */
         public Match client(String name) {
             return and("NAME", name);
         }
 
-        /** {@code uuid:thread} of a lock's owner. */
+        /** Adds a clause: the owner of a lock, {@code uuid:thread}. */
         public Match owner(String name) {
             return and("OWNER", name);
         }
@@ -89,7 +89,7 @@ public final class Control implements AutoCloseable {
             return and("NODE", node);
         }
 
-        /** Only the n-th of them, from 1. */
+        /** Adds a clause: only the n-th that matches all others, from 1. */
         public Match nth(int n) {
             return and("NTH", n);
         }
@@ -107,7 +107,7 @@ public final class Control implements AutoCloseable {
 
     // ---- faults --------------------------------------------------------------------------------------------------
 
-    /** A rule at work. Closing takes it away. */
+    /** An active fault rule. Closing removes it. */
     public final class Fault implements Guard {
 
         private final Long id;
@@ -117,7 +117,7 @@ public final class Control implements AutoCloseable {
             id = call(join(rule, List.of(action)).toArray());
         }
 
-        /** Each as [event, connection, request, what was done]. */
+        /** Returns a row for each time the rule was applied: [event, connection, request, action]. */
         private List<List<Object>> allHits() {
             return call("SIM.FAULT", "HITS", id);
         }
@@ -126,12 +126,12 @@ public final class Control implements AutoCloseable {
             return allHits().size();
         }
 
-        /** Ends the connections on which it acted: a connection that lost something stays silent until it is replaced. */
+        /** Kills the connections on which the rule was applied: after a loss, a connection receives nothing until it is replaced. */
         public void cut() {
             allHits().forEach(hit -> call("CLIENT", "KILL", "ID", hit.get(1)));
         }
 
-        /** Waits until it has acted so often. */
+        /** Waits until the rule was applied {@code count} times. */
         public void awaitHits(int count) throws Exception {
             eventually(count + " hits", () -> hits() >= count);
         }
@@ -142,17 +142,17 @@ public final class Control implements AutoCloseable {
         }
     }
 
-    /** Any action, by its words. */
+    /** Adds a rule with any action. */
     public Fault fault(Match match, Object... action) {
         return new Fault(match, action);
     }
 
-    /** The request is lost, and all that its connection sends later. */
+    /** Loses the request and everything that its connection sends later. */
     public Fault dropRequest(Match match) {
         return fault(match, "DROP", "REQUEST");
     }
 
-    /** The request runs; its reply is lost, and all that its connection would receive later. */
+    /** Runs the request, and loses its reply and everything that its connection would receive later. */
     public Fault dropReply(Match match) {
         return fault(match, "DROP", "REPLY");
     }
@@ -161,32 +161,32 @@ public final class Control implements AutoCloseable {
         return fault(match, "DELAY", "REPLY", ms);
     }
 
-    /** The request runs so often; the client gets the last reply. */
+    /** Runs the request {@code times} times; the client receives the last reply. */
     public Fault repeat(Match match, int times) {
         return fault(match, "DUP", times);
     }
 
-    /** Does nothing but count. */
+    /** Counts matching requests and changes nothing. */
     public Fault watch(Match match) {
         return repeat(match, 1);
     }
 
-    /** The k-th call of the script fails, from 1; what it wrote before stays. */
+    /** Makes the k-th call of the script fail, from 1; earlier writes stay. */
     public Fault failCall(Match match, int k) {
         return fault(match, "FAIL", "SUBCALL", k);
     }
 
-    /** An error instead of running the request. */
+    /** Replies with an error instead of running the request. */
     public Fault refuse(Match match, String error) {
         return fault(match, "ERROR", error, "BEFORE");
     }
 
-    /** The connection ends when the request has run and that many bytes of the reply are sent. */
+    /** Closes the connection once the request has run and {@code bytes} bytes of the reply are sent. */
     public Fault closeAfterBytes(Match match, int bytes) {
         return fault(match, "CLOSE", "BYTES", bytes);
     }
 
-    /** A message to a subscriber is lost. */
+    /** Loses a message to a subscriber. */
     public Fault dropMessage(Match match) {
         return fault(match, "DROP", "PUSH");
     }
@@ -195,19 +195,19 @@ public final class Control implements AutoCloseable {
         return fault(match, "DUP", "PUSH", times);
     }
 
-    /** The script cache is empty when the request runs. */
+    /** Empties the script cache before the request runs. */
     public Fault forgetScripts(Match match) {
         return fault(match, "FORGET", "SCRIPTS");
     }
 
-    /** Adds to a number among a script's ARGV, which begin at 1. */
-    public Fault addToArgument(Match match, int place, long summand) {
-        return fault(match, "REWRITE", "ARGV", place, "ADD", summand);
+    /** Adds {@code summand} to the number at an index of a script's ARGV, from 1. */
+    public Fault addToArgument(Match match, int index, long summand) {
+        return fault(match, "REWRITE", "ARGV", index, "ADD", summand);
     }
 
     // ---- gates ---------------------------------------------------------------------------------------------------
 
-    /** Where a gate stands. */
+    /** The point at which a gate holds. */
     public enum At {
         /** Before the request runs. */
         PRE,
@@ -217,7 +217,7 @@ public final class Control implements AutoCloseable {
         PUSH
     }
 
-    /** Holds what matches. Closing takes it away and lets go what it holds. */
+    /** Holds what matches. Closing removes the gate and releases what it holds. */
     public final class Gate implements Guard {
 
         private final Long id;
@@ -226,11 +226,11 @@ public final class Control implements AutoCloseable {
             id = call(join(join(List.of("SIM.GATE", "ADD"), match.words), List.of("AT", at)).toArray());
         }
 
-        /** Waits until it holds so many; returns their tickets. */
+        /** Waits until the gate holds {@code count} items; returns their tickets. */
         public List<String> await(int count) {
             List<String> held = call("SIM.GATE", "AWAIT", id, "COUNT", count, "TIMEOUT", PATIENCE_MS);
             if (held.size() < count) {
-                throw new AssertionError("the gate holds " + held.size() + " and not " + count);
+                throw new AssertionError("the gate holds " + held.size() + ", expected " + count);
             }
             return held;
         }
@@ -255,18 +255,18 @@ public final class Control implements AutoCloseable {
 
     // ---- time ----------------------------------------------------------------------------------------------------
 
-    /** The server's clock stands still until it is closed, but for {@link #advance}. */
+    /** Stops the server's clock; only {@link #advance} moves it. */
     public Guard stopClock() {
         call("SIM.CLOCK", "MODE", "MANUAL");
         return undo("SIM.CLOCK", "MODE", "REAL");
     }
 
-    /** Time goes on; keys end and timers fire on the way. */
+    /** Advances the clock by {@code ms}; keys expire and timers fire on the way. */
     public void advance(long ms) {
         call("SIM.CLOCK", "ADVANCE", ms);
     }
 
-    /** The clocks of this process jump, and back. Only under {@code redlatch run}. */
+    /** Makes the clocks of this process jump by {@code ms}; the guard makes them jump back. Works only under {@code redlatch run}. */
     public Guard jumpOwnClock(long ms) {
         setOwnClock(ms);
         return () -> setOwnClock(-ms);
@@ -275,7 +275,7 @@ public final class Control implements AutoCloseable {
     private void setOwnClock(long ms) {
         long before = System.currentTimeMillis();
         call("SIM.CLOCK", "JUMP", ms, "COMMAND");
-        // Not by any deadline: the clock that it would be read from is the one that jumps.
+        // Counts polls instead of setting a deadline, because the clock to measure it by is the one that jumps.
         for (int look = 0; Math.abs(System.currentTimeMillis() - before - ms) > Math.abs(ms) / 2; look++) {
             if (look == 1_000) {
                 throw new AssertionError("this clock did not jump");
@@ -284,20 +284,20 @@ public final class Control implements AutoCloseable {
         }
     }
 
-    /** The wall clock of a node jumps, and back. */
+    /** Makes the wall clock of a node jump by {@code ms}; the guard makes it jump back. */
     public Guard jump(int node, long ms) {
         call("SIM.CLOCK", "JUMP", ms, "NODE", node);
         return undo("SIM.CLOCK", "JUMP", -ms, "NODE", node);
     }
 
-    /** Clients whose lock scripts told their time, each as [client, ms that it is ahead, samples]. */
+    /** Returns the clock skew of clients, measured from their lock scripts: [client, ms ahead of the node, samples]. */
     public List<List<Object>> skews() {
         return call("SIM.CLOCK", "SKEW");
     }
 
     // ---- nodes ---------------------------------------------------------------------------------------------------
 
-    /** Ways in which a node refuses requests. */
+    /** States in which a node refuses requests. */
     public enum State { OOM, LOADING, READONLY, BUSY, MAXCLIENTS, MASTERDOWN, NOREPLICAS, CLUSTERDOWN }
 
     public Guard state(int node, State state) {
@@ -305,19 +305,19 @@ public final class Control implements AutoCloseable {
         return undo("SIM.NODE", "STATE", node, state, "OFF");
     }
 
-    /** Requests and timers of the node wait. */
+    /** Pauses a node: its requests and timers wait. */
     public Guard pause(int node) {
         call("SIM.NODE", "PAUSE", node);
         return undo("SIM.NODE", "RESUME", node);
     }
 
-    /** All connections end and new ones are refused. */
+    /** Stops a node: it closes all connections and refuses new ones. */
     public Guard stop(int node) {
         call("SIM.NODE", "STOP", node, "KEEP");
         return undo("SIM.NODE", "START", node);
     }
 
-    /** As {@link #stop}, and the data is lost. */
+    /** Stops a node like {@link #stop}, and loses its data. */
     public Guard stopAndWipe(int node) {
         call("SIM.NODE", "STOP", node, "WIPE");
         return undo("SIM.NODE", "START", node);
@@ -327,7 +327,7 @@ public final class Control implements AutoCloseable {
         call("SIM.NODE", "REPLICATE", replica, "OF", master);
     }
 
-    /** No more writes reach the replica, until it is told otherwise. */
+    /** Stops replication to a replica until {@link #restoreLink}. */
     public void cutLink(int replica) {
         call("SIM.NODE", "LINK", replica, "DOWN");
     }
@@ -336,12 +336,12 @@ public final class Control implements AutoCloseable {
         call("SIM.NODE", "LINK", replica, "UP");
     }
 
-    /** The replica becomes a master, with the data that has reached it. */
+    /** Makes a replica a master, with the data that has reached it. */
     public void promote(int replica) {
         call("SIM.NODE", "PROMOTE", replica);
     }
 
-    /** How many replicas WAIT counts. */
+    /** Sets how many replicas WAIT counts on a master. */
     public Guard acknowledge(int master, int replicas) {
         call("SIM.NODE", "ACK", master, replicas);
         return undo("SIM.NODE", "ACK", master, "REAL");
@@ -349,12 +349,12 @@ public final class Control implements AutoCloseable {
 
     // ---- data ----------------------------------------------------------------------------------------------------
 
-    /** The key is gone without a word. */
+    /** Removes a key without an event or a message. Returns whether it existed. */
     public boolean lose(int node, String key) {
         return this.<Long>call("SIM.KEY", "LOSE", key, "NODE", node) == 1;
     }
 
-    /** A resource that checks fencing tokens: takes writes whose token is not smaller than any before. */
+    /** Writes to a resource that checks fencing tokens. Returns whether it accepts: the token is at least as large as all before. */
     public boolean write(String key, String value, long token) {
         return this.<Long>call("SIM.RUN", "STORE", "WRITE", key, value, "TOKEN", token, "MODE", "GE") == 1;
     }

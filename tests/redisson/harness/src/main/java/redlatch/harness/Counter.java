@@ -2,7 +2,7 @@ package redlatch.harness;
 
 import java.util.concurrent.locks.LockSupport;
 
-/** A counter that surely loses counts when two threads are in it at once. */
+/** A counter that always loses increments when two threads use it at once. */
 public final class Counter {
 
     private volatile int value;

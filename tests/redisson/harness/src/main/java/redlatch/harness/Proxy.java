@@ -8,7 +8,7 @@ import java.net.Socket;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 
-/** A wire between a client and the server that can be cut: to either end the other one is dead. */
+/** A TCP proxy between client and server. Cutting it makes each side appear dead to the other. */
 public final class Proxy implements AutoCloseable {
 
     private final int target;
@@ -29,7 +29,7 @@ public final class Proxy implements AutoCloseable {
         return listener.getLocalPort();
     }
 
-    /** Closes what is open and refuses what comes. */
+    /** Closes all connections and refuses new ones. */
     public void cut() {
         quietly(listener);
         sockets.forEach(Proxy::quietly);
@@ -56,7 +56,7 @@ public final class Proxy implements AutoCloseable {
     private Socket open(Socket socket) throws IOException {
         socket.setTcpNoDelay(true);
         sockets.add(socket);
-        if (listener.isClosed()) {  // cut() may have gone by just before
+        if (listener.isClosed()) {  // cut() may just have run
             socket.close();
         }
         return socket;
@@ -66,7 +66,7 @@ public final class Proxy implements AutoCloseable {
         try (from; to) {
             from.getInputStream().transferTo(to.getOutputStream());
         } catch (IOException closed) {
-            // by one of the ends, or by cut()
+            // closed by either side, or by cut()
         } finally {
             sockets.remove(from);
             sockets.remove(to);

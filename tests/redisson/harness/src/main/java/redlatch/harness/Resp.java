@@ -14,7 +14,7 @@ import java.util.List;
 import static java.nio.charset.StandardCharsets.ISO_8859_1;
 
 /**
- * A bare RESP2 client, for MONITOR, PUBSUB, CONFIG and everything else that Redisson does not offer.
+ * A minimal RESP2 client, for MONITOR, PUBSUB, CONFIG and other commands that Redisson does not offer.
  *
  * <p>Strings hold one byte per character. Integers come as {@code Long}, nil as {@code null}, arrays as {@code List}.
  */
@@ -36,7 +36,7 @@ public final class Resp implements AutoCloseable {
         }
     }
 
-    /** Sends a command and returns its reply; an error reply is thrown. The type is the caller's claim. */
+    /** Sends a command and returns its reply, unchecked as the caller's type. Throws an error reply. */
     public <T> T call(Object... words) {
         StringBuilder request = new StringBuilder("*" + words.length + "\r\n");
         for (Object word : words) {
@@ -51,7 +51,7 @@ public final class Resp implements AutoCloseable {
         return read();
     }
 
-    /** The next reply, or the next thing that the server pushes. */
+    /** Returns the next reply or pushed message. */
     @SuppressWarnings("unchecked")
     public <T> T read() {
         try {

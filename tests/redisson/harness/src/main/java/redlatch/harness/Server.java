@@ -11,10 +11,10 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The server under test: some independent masters on free ports, with nothing kept on disk. Under {@code redlatch run} it
- * is the one that runs beside, by the same clock.
+ * The server under test: independent masters on free ports, without persistence. Under {@code redlatch run} it is the server that
+ * {@code redlatch run} has started, with the same clock.
  *
- * <p>Redlatch serves all ports from one process, redis-server and its kin need one for each. Nothing else differs.
+ * <p>Redlatch serves all ports from one process; other servers need a process per port.
  */
 public final class Server implements AutoCloseable {
 
@@ -27,7 +27,7 @@ public final class Server implements AutoCloseable {
     private final List<Integer> ports;
     private final Thread onExit = new Thread(this::kill);
 
-    /** One node. The options are those of the command line of redis-server. */
+    /** Starts one node, with command-line options of redis-server. */
     public static Server start(String... options) {
         return start(1, options);
     }
@@ -66,7 +66,7 @@ public final class Server implements AutoCloseable {
         return ports.get(node);
     }
 
-    /** Looks behind Redisson's back. */
+    /** Opens a connection that bypasses Redisson. */
     public Resp connect() {
         return new Resp(port());
     }
@@ -112,7 +112,7 @@ public final class Server implements AutoCloseable {
             try (Resp resp = new Resp(port)) {
                 resp.call("PING");
                 return;
-            } catch (Resp.Error e) {  // it answers; it may want a password first
+            } catch (Resp.Error e) {  // the server answers, even if it needs a password first
                 if (e.getMessage().startsWith("NOAUTH")) {
                     return;
                 }

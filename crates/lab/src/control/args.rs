@@ -1,30 +1,30 @@
-//! The words of a SIM command, read one by one, and the errors that name the word they stumble over.
+//! Reads the arguments of a SIM command one by one, with errors that name the offending argument.
 
 use redlatch_core::num;
 
-/// Why a SIM command was refused: `SIMERR <code> <text>`.
+/// Why a SIM command failed. Clients see it as `SIMERR <code> <text>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SimError {
-    /// What kind of mistake it was.
+    /// The class of the error, for programs.
     pub code: Code,
-    /// What is wrong, for people.
+    /// The description of the error, for people.
     pub text: String,
 }
 
-/// What kind of mistake it was.
+/// The class of an error, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Code {
-    /// The words are not as the grammar has them.
+    /// The arguments do not match the grammar.
     Syntax,
-    /// A number outside its range.
+    /// A number is outside its range.
     Range,
-    /// It names something that does not exist.
+    /// The command names something that does not exist.
     Unknown,
-    /// It cannot be done as things stand.
+    /// The command is not possible in the present state.
     State,
-    /// The server that was to do it has stopped.
+    /// The server has stopped.
     Stopped,
 }
 
@@ -49,80 +49,87 @@ impl std::fmt::Display for SimError {
 
 impl std::error::Error for SimError {}
 
+/// Creates an error of [`Code::Syntax`].
 pub fn syntax(text: impl Into<String>) -> SimError {
     SimError { code: Code::Syntax, text: text.into() }
 }
 
+/// Creates an error of [`Code::Range`].
 pub fn range(text: impl Into<String>) -> SimError {
     SimError { code: Code::Range, text: text.into() }
 }
 
+/// Creates an error of [`Code::Unknown`].
 pub fn unknown(text: impl Into<String>) -> SimError {
     SimError { code: Code::Unknown, text: text.into() }
 }
 
+/// Creates an error of [`Code::State`].
 pub fn state(text: impl Into<String>) -> SimError {
     SimError { code: Code::State, text: text.into() }
 }
 
-/// A cursor over the words of a SIM command.
+/// A cursor over the arguments of a SIM command.
 #[derive(Clone, Copy, Debug)]
-pub struct Words<'a> {
+pub struct Args<'a> {
     all: &'a [&'a [u8]],
     at: usize,
 }
 
-impl<'a> Words<'a> {
-    pub fn new(all: &'a [&'a [u8]]) -> Words<'a> {
-        Words { all, at: 0 }
+impl<'a> Args<'a> {
+    pub fn new(all: &'a [&'a [u8]]) -> Args<'a> {
+        Args { all, at: 0 }
     }
 
     pub fn is_empty(&self) -> bool {
         self.at >= self.all.len()
     }
 
+    /// Returns the next argument without taking it.
     pub fn peek(&self) -> Option<&'a [u8]> {
         self.all.get(self.at).copied()
     }
 
+    /// Takes the next argument, if there is one.
     pub fn pop(&mut self) -> Option<&'a [u8]> {
-        let word = self.peek()?;
+        let arg = self.peek()?;
         self.at += 1;
-        Some(word)
+        Some(arg)
     }
 
-    /// The next word; `what` names it in the error when there is none.
-    pub fn word(&mut self, what: &str) -> Result<&'a [u8], SimError> {
+    /// Takes the next argument. `what` names it in the error if it is missing.
+    pub fn required(&mut self, what: &str) -> Result<&'a [u8], SimError> {
         let place = self.place();
         self.pop().ok_or_else(|| syntax(format!("{what} is missing {place}")))
     }
 
+    /// Takes the next argument as text.
     pub fn text(&mut self, what: &str) -> Result<String, SimError> {
-        Ok(String::from_utf8_lossy(self.word(what)?).into_owned())
+        Ok(String::from_utf8_lossy(self.required(what)?).into_owned())
     }
 
-    /// Takes the next word if it is this keyword, in any case.
+    /// Takes the next argument if it is this keyword, in upper or lower case. Returns whether it was.
     pub fn take(&mut self, keyword: &str) -> bool {
-        let found = self.peek().is_some_and(|word| word.eq_ignore_ascii_case(keyword.as_bytes()));
+        let found = self.peek().is_some_and(|arg| arg.eq_ignore_ascii_case(keyword.as_bytes()));
         self.at += found as usize;
         found
     }
 
-    /// Takes the next word, which has to be one of these.
+    /// Takes the next argument, which has to be one of these keywords.
     pub fn one_of<T: Copy>(&mut self, what: &str, choices: &[(&str, T)]) -> Result<T, SimError> {
-        let word = self.word(what)?;
-        let found = choices.iter().find(|(name, _)| word.eq_ignore_ascii_case(name.as_bytes()));
+        let arg = self.required(what)?;
+        let found = choices.iter().find(|(name, _)| arg.eq_ignore_ascii_case(name.as_bytes()));
         found.map(|&(_, choice)| choice).ok_or_else(|| {
             let names: Vec<&str> = choices.iter().map(|&(name, _)| name).collect();
-            syntax(format!("{} is not {what}: {}", quoted(word), names.join(", ")))
+            syntax(format!("{} is not {what}: {}", quoted(arg), names.join(", ")))
         })
     }
 
-    /// A whole number between the two, both included.
+    /// Takes a whole number from `min` to `max`, both included.
     pub fn int(&mut self, what: &str, min: i64, max: i64) -> Result<i64, SimError> {
-        let word = self.word(what)?;
-        let n = num::parse_i64(word)
-            .ok_or_else(|| syntax(format!("{} is not a whole number for {what}", quoted(word))))?;
+        let arg = self.required(what)?;
+        let n = num::parse_i64(arg)
+            .ok_or_else(|| syntax(format!("{} is not a whole number for {what}", quoted(arg))))?;
         if (min..=max).contains(&n) {
             Ok(n)
         } else {
@@ -130,42 +137,43 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// A time or a duration in ms.
+    /// Takes a time or a duration in ms.
     pub fn ms(&mut self, what: &str) -> Result<u64, SimError> {
         Ok(self.int(what, 0, MAX_MS)? as u64)
     }
 
-    /// Nothing may follow.
+    /// Fails if an argument is left.
     pub fn end(&self) -> Result<(), SimError> {
         match self.peek() {
             None => Ok(()),
-            Some(word) => Err(syntax(format!("{} is not expected {}", quoted(word), self.place()))),
+            Some(arg) => Err(syntax(format!("{} is not expected {}", quoted(arg), self.place()))),
         }
     }
 
-    /// An error about the word that was read last.
+    /// Creates the error for the argument taken last: it is not known here.
     pub fn not_known(&self) -> SimError {
         match self.at.checked_sub(1).and_then(|last| self.all.get(last)) {
-            Some(word) => syntax(format!("{} is not known here", quoted(word))),
+            Some(arg) => syntax(format!("{} is not known here", quoted(arg))),
             None => syntax("a word is missing"),
         }
     }
 
+    /// Says where the cursor is, for errors.
     fn place(&self) -> String {
         match self.at.checked_sub(1).and_then(|last| self.all.get(last)) {
-            Some(word) => format!("after {}", quoted(word)),
+            Some(arg) => format!("after {}", quoted(arg)),
             None => "at the beginning".to_owned(),
         }
     }
 }
 
-/// The furthest that time can be moved at once: a thousand years.
+/// The furthest that time can be moved at once, in ms: a thousand years.
 pub const MAX_MS: i64 = 1000 * 366 * 86_400_000;
 
-/// A word as an error shows it.
-pub fn quoted(word: &[u8]) -> String {
+/// Quotes an argument for an error text or a list, shortened to 64 bytes.
+pub fn quoted(arg: &[u8]) -> String {
     const SHOWN: usize = 64;
     let mut text = Vec::new();
-    num::quote(&word[..word.len().min(SHOWN)], &mut text);
+    num::quote(&arg[..arg.len().min(SHOWN)], &mut text);
     String::from_utf8_lossy(&text).into_owned()
 }
