@@ -1,7 +1,7 @@
 //! The one door through which a test watches and interferes with the core.
 //!
-//! The core calls a [`Stages`] at the stages of a request's life and obeys what it says. It does not know what is
-//! behind: fault rules, gates, checkers, a trace, or nothing at all ([`NoStages`]).
+//! The core calls a [`Stages`] at the stages of a request's life and applies the answer. It does not know the
+//! implementation: fault rules, gates, checkers, or nothing at all ([`NoStages`]).
 //!
 //! ```text
 //! bytes ─▶ request ─▶ received ─▶ execution ─────────────▶ reply ─▶ bytes
@@ -19,7 +19,7 @@ use crate::script::{Script, ScriptTag};
 use crate::store::Store;
 use crate::wire::Reply;
 
-/// Identifies what a held reply, message or request waits for; the implementation hands tickets out.
+/// Identifies a held request, reply or message. The implementation issues tickets.
 pub type Ticket = u64;
 
 /// The stages at which an implementation wants to be called.
@@ -49,7 +49,7 @@ pub struct Received<'a> {
     pub cached: &'a dyn Fn(&[u8; 40]) -> Option<ScriptTag>,
 }
 
-/// What becomes of a request.
+/// Decides what happens to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The request runs.
@@ -96,7 +96,7 @@ impl Default for Plan {
     }
 }
 
-/// What becomes of the reply to a request.
+/// Decides what happens to the reply to a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplyEffect {
     /// The reply is lost, with everything that follows it on the connection.
@@ -139,12 +139,12 @@ pub struct Push<'a> {
     pub channel: &'a [u8],
 }
 
-/// What becomes of a message to a subscriber.
+/// Decides what happens to a message to a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PushFate {
-    /// It is delivered this many times; 0 loses it.
+    /// It is delivered this many times; 0 drops it.
     Deliver(u32),
-    /// It is held until this ticket is given back, and everything behind it on the connection too.
+    /// It is held, with everything behind it on the connection, until this ticket is released.
     Hold(Ticket),
 }
 
@@ -187,7 +187,7 @@ pub struct ScriptCall<'a> {
 
 /// What the core calls at each stage. Every method does nothing unless an implementation says otherwise.
 pub trait Stages {
-    /// RECEIVED: says what becomes of a request.
+    /// RECEIVED: decides what happens to a request.
     fn received(&self, _request: &Received) -> Verdict {
         Verdict::Run(Plan::default())
     }
@@ -197,7 +197,7 @@ pub trait Stages {
         0
     }
 
-    /// PUSH: says what becomes of a message to a subscriber.
+    /// PUSH: decides what happens to a message to a subscriber.
     fn push(&self, _push: &Push) -> PushFate {
         PushFate::Deliver(1)
     }
