@@ -104,16 +104,17 @@ fn deep() -> impl Iterator<Item = String> {
 
 #[test]
 fn a_full_stack_is_as_deep_as_in_redis_7_0() {
-    compare_deep(Version::V7_0, concat!(env!("CARGO_MANIFEST_DIR"), "/target/oracles/redis-7.0"));
+    compare_deep(Version::V7_0, "redis-7.0");
 }
 
 #[test]
 fn a_full_stack_is_as_deep_as_in_redis_7_4() {
-    compare_deep(Version::V7_4, concat!(env!("CARGO_MANIFEST_DIR"), "/target/oracles/redis-7.4"));
+    compare_deep(Version::V7_4, "redis-7.4");
 }
 
 fn compare_deep(version: Version, program: &str) {
-    let mut oracle = Oracle::start(program);
+    let Some(program) = crate::support::oracle::server(program) else { return };
+    let mut oracle = Oracle::start(&program.to_string_lossy());
     let mut vm = Vm::new(version);
     oracle.connect(Protocol::Resp2);
     let mut differences = Vec::new();
