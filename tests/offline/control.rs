@@ -59,6 +59,34 @@ fn a_lost_reply_leaves_the_lock_taken_and_the_connection_silent() {
 }
 
 #[test]
+fn a_lost_reply_takes_no_earlier_reply_with_it() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app1");
+    world.sim("FAULT ADD CMD incr DO DROP REPLY");
+    // One read of the server: nothing was written to the client in between.
+    world.sim.send(app, &[b"PING"]);
+    world.sim.send(app, &[b"INCR", b"n"]);
+    world.sim.send(app, &[b"PING"]);
+    assert_eq!(world.received(app), "+PONG\r\n");
+    assert_eq!(world.call(world.control, "GET n"), "$1\r\n1\r\n");
+}
+
+#[test]
+fn a_held_reply_without_bytes_does_not_break_the_next_read() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app1");
+    world.sim("FAULT ADD CMD set DO DELAY REPLY 5");
+    world.sim.send(app, &[b"PING"]);
+    world.sim.send(app, &[b"CLIENT", b"REPLY", b"OFF"]);
+    world.sim.send(app, &[b"SET", b"k", b"v"]);
+    assert_eq!(world.received(app), "+PONG\r\n");
+    world.sim.send(app, &[b"PING"]);
+    assert_eq!(world.received(app), "");
+    world.sim.advance(5);
+    assert_eq!(world.call(app, "CLIENT REPLY ON"), "+OK\r\n");
+}
+
+#[test]
 fn a_lost_request_does_nothing() {
     let mut world = World::of(1);
     let app = world.named(0, "app1");
