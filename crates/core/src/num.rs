@@ -25,15 +25,6 @@ pub fn parse_i64(text: &[u8]) -> Option<i64> {
     if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
 }
 
-/// Reads an unsigned decimal integer with the strictness of [`parse_i64`].
-pub fn parse_u64(text: &[u8]) -> Option<u64> {
-    match text {
-        [b'0'] => Some(0),
-        [b'1'..=b'9', ..] => std::str::from_utf8(text).ok()?.parse().ok(),
-        _ => None,
-    }
-}
-
 /// Reads the cursor of a scan: any unsigned decimal number, possibly with leading zeros. Versions before 7.2 also
 /// accept a sign, as C's `strtoul` does.
 pub fn parse_cursor(text: &[u8], version: Version) -> Option<u64> {

@@ -190,11 +190,6 @@ impl Binding {
         (arguments.adjust)(role, script, &mut draft);
         Ok(Binding { keys: whole("KEYS", draft.keys)?, args: whole("ARGV", draft.args)? })
     }
-
-    /// Returns whether a request carries its own id, which distinguishes a repeated execution from a new request.
-    pub fn has_latch(&self) -> bool {
-        self.keys.contains(&LATCH)
-    }
 }
 
 fn whole(table: &'static str, parameters: Vec<Option<Parameter>>) -> Result<Vec<Parameter>, UnknownArgument> {

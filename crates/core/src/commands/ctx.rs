@@ -544,13 +544,4 @@ impl<'a> Words<'a> {
     pub fn int(&mut self) -> Result<i64, Error> {
         num::parse_i64(self.word()?).ok_or(error::NOT_AN_INTEGER)
     }
-
-    /// Takes the next argument as an integer from `min` to `max`.
-    ///
-    /// # Errors
-    /// If none is left, or it is not an integer in that range.
-    pub fn int_in(&mut self, min: i64, max: i64) -> Result<i64, Error> {
-        let n = self.int()?;
-        if (min..=max).contains(&n) { Ok(n) } else { Err(error::OUT_OF_RANGE) }
-    }
 }

@@ -48,10 +48,9 @@ impl Node {
     #[cfg(debug_assertions)]
     pub(crate) fn check_now_and_then(&mut self) {
         const ITEMS_PER_EVENT: usize = 256;
-        self.check_announced();
         if self.events_until_check > 0 {
             self.events_until_check -= 1;
-            return;
+            return self.check_announced();
         }
         self.check();
         let keys: usize = self.store.dbs.iter().map(|db| db.len()).sum();

@@ -87,11 +87,6 @@ impl RequestParser {
         args
     }
 
-    /// Returns how many bytes the current bulk string still lacks, so that a reader can reserve space at once.
-    pub fn bytes_missing(&self, buf_len: usize) -> usize {
-        self.bulk_len.map_or(0, |len| (self.pos + len + 2).saturating_sub(buf_len))
-    }
-
     /// Reads `*<count>`. Returns false if it is incomplete.
     fn array_header(&mut self, buf: &[u8], limits: RequestLimits) -> Result<bool, ProtocolError> {
         if let Some((count @ ..=10, header)) = short_header(buf, b'*') {

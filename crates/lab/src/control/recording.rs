@@ -76,6 +76,7 @@ impl Lab {
             }
         }
         self.recorder = Some(recorder);
+        self.staging.is_recording.set(true);
     }
 
     /// Ends a trace with its last line.
@@ -86,6 +87,7 @@ impl Lab {
     /// Stops recording.
     pub fn stop_trace(&mut self) {
         self.recorder = None;
+        self.staging.is_recording.set(false);
     }
 
     /// Ends the trace and returns its lines.

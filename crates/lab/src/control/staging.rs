@@ -39,6 +39,8 @@ pub struct Staging {
     pub(crate) has_queued: Cell<bool>,
     /// Slow readers that were disconnected in the present event.
     pub(crate) cut_off: RefCell<Vec<ConnId>>,
+    /// A trace is being recorded, which takes `cut_off` after each event.
+    pub(crate) is_recording: Cell<bool>,
 }
 
 /// The observers of one node: invariant checks, script costs, clock skews.
@@ -63,6 +65,7 @@ impl Staging {
             queued: RefCell::default(),
             has_queued: Cell::new(false),
             cut_off: RefCell::default(),
+            is_recording: Cell::new(false),
         }
     }
 
@@ -263,7 +266,9 @@ impl Stages for Staging {
     }
 
     fn cut_off(&self, conn: ConnId) {
-        self.cut_off.borrow_mut().push(conn);
+        if self.is_recording.get() {
+            self.cut_off.borrow_mut().push(conn);
+        }
     }
 }
 

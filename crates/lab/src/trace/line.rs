@@ -219,12 +219,7 @@ pub enum Line {
     },
 }
 
-/// Converts bytes to the characters with the same number.
-pub fn to_text(bytes: &[u8]) -> String {
-    bytes.iter().map(|&byte| char::from(byte)).collect()
-}
-
-/// Converts such a text back to bytes.
+/// Converts the characters of a trace back to the bytes with the same numbers.
 ///
 /// # Errors
 /// The text has a character beyond 255.
