@@ -21,7 +21,7 @@ Examples:
   redlatch diff --against 127.0.0.1:6379                       every family, 3000 commands each
   redlatch diff --against 127.0.0.1:6379 --family hashes --seed 7 --commands 100000")]
 struct Cli {
-    /// The real server: an empty redis-server 7.0, 7.2 or 7.4.
+    /// The real server: an empty redis-server or valkey-server of a release that can be emulated.
     #[arg(long, value_name = "HOST:PORT")]
     against: String,
 

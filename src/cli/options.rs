@@ -11,7 +11,7 @@ use clap::Parser;
 
 use crate::net::Endpoint;
 use redlatch_core::node::Config;
-use redlatch_core::version::Version;
+use redlatch_core::version::{UnknownVersion, Version};
 use redlatch_core::wire::request::split_words;
 use redlatch_core::world::ClockMode;
 use redlatch_lab::control::args::Args;
@@ -59,9 +59,14 @@ struct Cli {
     #[arg(long, value_name = "PASSWORD")]
     requirepass: Option<String>,
 
-    /// The Redis release to emulate: 7.0, 7.2 or 7.4.
-    #[arg(long, value_name = "RELEASE", default_value = "7.4")]
-    redis_version: Version,
+    /// The Redis release to emulate: 7.0, 7.2, 7.4, 8.0, 8.2, 8.4 or 8.6; 8.8 and 8.10 were not verified
+    /// [default: 7.4].
+    #[arg(long, value_name = "RELEASE", conflicts_with = "valkey_version")]
+    redis_version: Option<Version>,
+
+    /// The Valkey release to emulate instead: 8.1, 9.0 or 9.1; 9.2 was not verified.
+    #[arg(long, value_name = "RELEASE", value_parser = parse_valkey)]
+    valkey_version: Option<Version>,
 
     /// The seed of all random choices [default: different at each start].
     #[arg(long, value_name = "NUMBER")]
@@ -87,6 +92,10 @@ struct Cli {
     /// What to log to standard error: error, warn, info, debug, trace, or a filter of the tracing crate.
     #[arg(long, value_name = "FILTER", default_value = "warn")]
     log: String,
+}
+
+fn parse_valkey(text: &str) -> Result<Version, UnknownVersion> {
+    format!("valkey-{text}").parse()
 }
 
 fn parse_clock(text: &str) -> Result<ClockMode, String> {
@@ -128,12 +137,13 @@ pub struct Options {
 }
 
 /// The options that [`Cli`] parses itself; all others are lines of redis.conf.
-const OWN: [&str; 11] = [
+const OWN: [&str; 12] = [
     "port",
     "bind",
     "unixsocket",
     "requirepass",
     "redis-version",
+    "valkey-version",
     "seed",
     "clock",
     "trace",
@@ -162,7 +172,7 @@ impl Options {
     }
 
     fn new(mut cli: Cli, directives: Vec<Directive>) -> Result<Options, String> {
-        let mut config = Config::new(cli.redis_version);
+        let mut config = Config::new(cli.redis_version.or(cli.valkey_version).unwrap_or(Version::DEFAULT));
         config.process_id = std::process::id();
         if let Some(path) = cli.config_file.take() {
             let text =

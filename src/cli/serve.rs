@@ -165,7 +165,7 @@ fn greet(config: &Config, listeners: &[Listener]) {
             "Redlatch {}: a Redis-protocol server in memory, to test distributed locks.",
             env!("CARGO_PKG_VERSION")
         );
-        println!("Emulates Redis {}, listens on {}.", config.version.full(), endpoints.join(", "));
+        println!("Emulates {}, listens on {}.", config.version.title(), endpoints.join(", "));
         println!("Redisson: config.useSingleServer().setAddress(\"redis://{}\");", endpoints[0]);
         println!("Ctrl-C stops the server; redlatch --help shows the options.");
     } else {

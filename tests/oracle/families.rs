@@ -8,9 +8,9 @@ use crate::support::server::Server;
 fn compare(family: &str, text: &str, release: &str, args: &[&str]) {
     let Some(theirs) = Server::redis(release, args) else { return };
     let ours = Server::redlatch(release, args);
-    match case::run_file(text, release, &ours, &theirs) {
-        Ok(count) => println!("{family} as Redis {release}: {count} cases"),
-        Err(differences) => panic!("{family} differs from Redis {release}:\n{differences}"),
+    match case::run_file(text, release.parse().unwrap(), &ours, &theirs) {
+        Ok(count) => println!("{family} as {release}: {count} cases"),
+        Err(differences) => panic!("{family} differs from {release}:\n{differences}"),
     }
 }
 

@@ -14,11 +14,14 @@
 //! raw *1\r\n$4\r\nPING\r\n  sends bytes unchanged, with the escapes of a double-quoted argument
 //! since 7.2              runs the case only on servers of this release and later
 //! until 7.0              runs the case only on servers of this release and earlier
+//!
+//! The releases of Valkey stand between 7.2 and 7.4: a case since valkey-8.1 and until valkey-9.1 is for Valkey alone.
 //! ```
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use redlatch_core::version::Version;
 use redlatch_core::wire::request::split_words;
 
 use super::client::{self, Client, elements};
@@ -42,16 +45,17 @@ enum Step {
 
 struct Case {
     steps: Vec<(usize, Step)>,
-    since: String,
-    until: String,
+    since: Option<Version>,
+    until: Option<Version>,
 }
 
 /// Runs the cases of a file on both servers. The error lists every difference.
-pub fn run_file(text: &str, release: &str, ours: &Server, theirs: &Server) -> Result<usize, String> {
+pub fn run_file(text: &str, release: Version, ours: &Server, theirs: &Server) -> Result<usize, String> {
     let mut failures = Vec::new();
     let mut count = 0;
     for case in parse(text) {
-        if release < case.since.as_str() || (!case.until.is_empty() && release > case.until.as_str()) {
+        if case.since.is_some_and(|since| release < since) || case.until.is_some_and(|until| release > until)
+        {
             continue;
         }
         count += 1;
@@ -186,18 +190,18 @@ fn describe(step: &Step) -> String {
 
 fn parse(text: &str) -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut case = Case { steps: Vec::new(), since: String::new(), until: String::new() };
+    let mut case = Case { steps: Vec::new(), since: None, until: None };
     let lines = text.lines().map(str::trim).chain(std::iter::once(""));
     for (index, line) in lines.enumerate() {
         if line.is_empty() {
             if !case.steps.is_empty() {
-                let next = Case { steps: Vec::new(), since: String::new(), until: String::new() };
+                let next = Case { steps: Vec::new(), since: None, until: None };
                 cases.push(std::mem::replace(&mut case, next));
             }
         } else if let Some(release) = line.strip_prefix("since ") {
-            case.since = release.to_owned();
+            case.since = Some(release.parse().unwrap());
         } else if let Some(release) = line.strip_prefix("until ") {
-            case.until = release.to_owned();
+            case.until = Some(release.parse().unwrap());
         } else if !line.starts_with('#') {
             let step = parse_step(line).unwrap_or_else(|| panic!("line {}: cannot read '{line}'", index + 1));
             case.steps.push((index + 1, step));

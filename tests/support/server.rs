@@ -17,7 +17,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts the binary under test, which emulates a Redis release.
+    /// Starts the binary under test, which emulates a release such as `8.6` or `valkey-9.1`.
     pub fn redlatch(release: &str, args: &[&str]) -> Server {
         let program = PathBuf::from(env!("CARGO_BIN_EXE_redlatch"));
         Server::start(
@@ -27,12 +27,14 @@ impl Server {
         )
     }
 
-    /// Starts a real redis-server of a release, which `tests/install` installs. Without it the test is skipped.
+    /// Starts a real redis-server or valkey-server of a release, which `tests/install` installs. Without it the test is skipped.
     pub fn redis(release: &str, args: &[&str]) -> Option<Server> {
-        let program = oracle::server(&format!("redis-{release}"))?;
+        let name =
+            if release.starts_with("valkey") { release.to_owned() } else { format!("redis-{release}") };
+        let program = oracle::server(&name)?;
         let quiet =
             ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes", "--bind", "127.0.0.1"];
-        Some(Server::start(format!("redis-server {release}"), program, &[&quiet[..], args].concat()))
+        Some(Server::start(name, program, &[&quiet[..], args].concat()))
     }
 
     fn start(name: String, program: PathBuf, args: &[&str]) -> Server {

@@ -112,10 +112,10 @@ fn run_families(
         run.all_rounds(generator, out, progress)?;
         differences += run.seen.len();
         let summary = format!(
-            "{}: {} commands as Redis {}, {} differences{}\n",
+            "{}: {} commands as {}, {} differences{}\n",
             family.name,
             run.sent,
-            version.full(),
+            version.title(),
             run.seen.len(),
             if run.unrepeated > 0 {
                 format!(" ({} more did not repeat)", run.unrepeated)

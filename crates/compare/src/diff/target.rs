@@ -33,15 +33,18 @@ impl Target {
         if let Some(error) = info.strip_prefix('-') {
             return Err(format!("{address} refuses: {}", error.trim_end()));
         }
-        let full = info.lines().find_map(|line| line.strip_prefix("redis_version:")).ok_or_else(silent)?;
+        let field = |name| info.lines().find_map(|line| line.strip_prefix(name));
+        let full = match field("valkey_version:") {
+            Some(release) => format!("valkey-{release}"),
+            None => field("redis_version:").ok_or_else(silent)?.to_owned(),
+        };
         if let Some(keys) = info.lines().find(|line| line.starts_with("db") && line.contains(":keys=")) {
             return Err(format!(
                 "{address} holds keys ({keys}): its databases would be flushed, so give an empty server"
             ));
         }
         let line = full.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
-        let version =
-            line.parse().map_err(|_| format!("{address} is Redis {full}; 7.0, 7.2 or 7.4 is needed"))?;
+        let version = line.parse().map_err(|why| format!("{address} is of release {full}: {why}"))?;
         Ok(Target { addr, child: None, version })
     }
 

@@ -13,8 +13,11 @@ pub struct Command {
     pub arity: i32,
     /// The arity before 7.2, if it was different.
     pub old_arity: Option<i32>,
-    /// The release that introduced the command. A server that emulates an earlier release does not have it.
+    /// The release of Redis that introduced the command, or [`NEVER`](crate::version::NEVER). A server that emulates an
+    /// earlier release does not have it.
     pub since: &'static str,
+    /// The release of Valkey that introduced the command, if that was after Valkey and Redis had parted.
+    pub since_valkey: &'static str,
     pub group: Group,
     pub flags: Flags,
     /// The ACL categories in addition to those that follow from the flags. The default is the group's category.
@@ -36,6 +39,7 @@ impl Command {
             arity: 0,
             old_arity: None,
             since: "1.0.0",
+            since_valkey: "",
             group,
             flags: 0,
             acl: group.acl(),
@@ -50,12 +54,17 @@ impl Command {
 
     /// Returns whether a server that emulates `version` has this command.
     pub fn exists_in(&self, version: Version) -> bool {
-        release_number(self.since) <= version.number()
+        version.has(self.since, self.since_valkey)
     }
 
-    /// Returns whether the command is older than all releases of a line.
+    /// Returns whether Redis had the command before a line began.
     pub fn is_older_than(&self, version: Version) -> bool {
-        release_number(self.since) < version.first_number()
+        release_number(self.since) < version.first_redis_number()
+    }
+
+    /// Returns the release that introduced the command, as `COMMAND DOCS` has it.
+    pub fn since_in(&self, version: Version) -> &'static str {
+        if version.is_valkey() && !self.since_valkey.is_empty() { self.since_valkey } else { self.since }
     }
 
     /// Returns the arity in a release.

@@ -177,13 +177,13 @@ fn hello(ctx: &mut Ctx) -> Outcome {
         ctx.reply.protocol = protocol;
     }
     let id = ctx.id.number as i64;
-    let version = ctx.version().full();
+    let version = ctx.version();
     let reply = &mut *ctx.reply;
     reply.map(7);
     reply.bulk(b"server");
-    reply.bulk(b"redis");
+    reply.bulk(version.product().as_bytes());
     reply.bulk(b"version");
-    reply.bulk(version.as_bytes());
+    reply.bulk(version.full().as_bytes());
     reply.bulk(b"proto");
     reply.int(if reply.protocol == Protocol::Resp3 { 3 } else { 2 });
     reply.bulk(b"id");

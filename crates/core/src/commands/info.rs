@@ -50,13 +50,20 @@ fn server(node: &Node) -> String {
     let version = node.config.version;
     let now = node.store.now;
     let uptime_s = (now.mono_us - node.stats.started_us) / 1_000_000;
+    let product = match version.is_valkey() {
+        true => {
+            format!("server_name:valkey\r\nvalkey_version:{}\r\nvalkey_release_stage:ga\r\n", version.full())
+        }
+        false => String::new(),
+    };
+    let mode = if version.is_valkey() { "server_mode" } else { "redis_mode" };
     format!(
-        "redis_version:{}\r\nredis_git_sha1:00000000\r\nredis_git_dirty:0\r\nredis_build_id:0000000000000000\r\n\
-         redis_mode:standalone\r\nos:Redlatch {}\r\narch_bits:64\r\nmonotonic_clock:simulated\r\nmultiplexing_api:tokio\r\n\
+        "redis_version:{}\r\n{product}redis_git_sha1:00000000\r\nredis_git_dirty:0\r\nredis_build_id:0000000000000000\r\n\
+         {mode}:standalone\r\nos:Redlatch {}\r\narch_bits:64\r\nmonotonic_clock:simulated\r\nmultiplexing_api:tokio\r\n\
          process_id:{}\r\nprocess_supervised:no\r\nrun_id:{}\r\ntcp_port:{}\r\nserver_time_usec:{}\r\n\
          uptime_in_seconds:{uptime_s}\r\nuptime_in_days:{}\r\nhz:10\r\nconfigured_hz:10\r\nlru_clock:{}\r\n\
          executable:redlatch\r\nconfig_file:\r\n",
-        version.full(),
+        version.redis_release(),
         env!("CARGO_PKG_VERSION"),
         node.config.process_id,
         node.run_id,

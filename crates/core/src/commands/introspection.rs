@@ -355,7 +355,7 @@ fn document(reply: &mut Reply, row: &Command, version: Version) {
     reply.map(4 + !subcommands.is_empty() as usize);
     for (name, text) in [
         ("summary", row.summary),
-        ("since", row.since),
+        ("since", row.since_in(version)),
         ("group", row.group.name()),
         ("complexity", row.complexity),
     ] {

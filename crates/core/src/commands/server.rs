@@ -397,7 +397,7 @@ fn shutdown(ctx: &mut Ctx) -> Outcome {
 }
 
 fn lolwut(ctx: &mut Ctx) -> Outcome {
-    let text = format!("Redlatch, standing for Redis ver. {}\n", ctx.version().full());
+    let text = format!("Redlatch, emulating {}\n", ctx.version().title());
     ctx.reply.verbatim(b"txt", text.as_bytes());
     Ok(())
 }

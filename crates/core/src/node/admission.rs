@@ -105,6 +105,7 @@ impl Node {
 /// Returns the error for a command or subcommand that does not exist.
 fn unknown(argv: &[&[u8]], version: Version, caller: Caller) -> Error {
     match caller {
+        Caller::Script { .. } if version.is_valkey() => Error::new("ERR Unknown command called from script"),
         Caller::Script { .. } => Error::new("ERR Unknown Redis command called from script"),
         Caller::Client if argv.first().is_some_and(|name| table::find_by_name(name, version).is_some()) => {
             error::unknown_subcommand(argv)

@@ -85,7 +85,7 @@ impl Config {
         let mut config = Config {
             version,
             process_id: 0,
-            values: PARAMS.iter().map(|param| param.default.to_owned()).collect(),
+            values: PARAMS.iter().map(|param| param.default_in(version).to_owned()).collect(),
             databases: 16,
             maxclients: 0,
             requirepass: Vec::new(),

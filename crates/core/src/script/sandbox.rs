@@ -2,7 +2,7 @@
 
 use super::api;
 use super::bridge::{Function, LuaType, Raised, Stack};
-use crate::version::Version;
+use crate::version::{Version, release_number};
 
 /// Functions of Lua's base library that scripts do not have.
 const REMOVED: &[&str] = &["dofile", "loadfile", "print"];
@@ -79,11 +79,26 @@ fn add_redis(lua: &mut Stack, version: Version) {
         lua.push_number(number as f64);
         lua.raw_set_field(-2, name.as_bytes());
     }
-    lua.push_bytes(version.full().as_bytes());
-    lua.raw_set_field(-2, b"REDIS_VERSION");
-    lua.push_number(version.number() as f64);
-    lua.raw_set_field(-2, b"REDIS_VERSION_NUM");
+    let redis_number = release_number(version.redis_release());
+    push_version(lua, "REDIS", version.redis_release(), redis_number);
+    if version.is_valkey() {
+        push_version(lua, "VALKEY", version.full(), version.number());
+        lua.push_bytes(version.product().as_bytes());
+        lua.raw_set_field(-2, b"SERVER_NAME");
+        // The same table has two names.
+        lua.push_copy(-1);
+        lua.raw_set_field(1, b"server");
+        set_function(lua, 1, "__server__err__handler", api::on_error);
+    }
     lua.pop(1);
+}
+
+/// Sets the two fields of a product's release in the table on the top.
+fn push_version(lua: &mut Stack, product: &str, release: &str, number: u32) {
+    lua.push_bytes(release.as_bytes());
+    lua.raw_set_field(-2, format!("{product}_VERSION").as_bytes());
+    lua.push_number(f64::from(number));
+    lua.raw_set_field(-2, format!("{product}_VERSION_NUM").as_bytes());
 }
 
 /// Makes the libraries and the globals read-only, and pushes the proxy of the globals.

@@ -3,7 +3,7 @@
 use crate::node::ConfigError;
 use crate::node::notify::Class;
 use crate::num;
-use crate::version::Version;
+use crate::version::{NEVER, Version};
 use ParamKind::*;
 
 const INT_MAX: i64 = i32::MAX as i64;
@@ -34,15 +34,21 @@ pub enum ParamKind {
 /// One parameter.
 pub struct Param {
     pub name: &'static str,
-    pub default: &'static str,
+    default: &'static str,
+    /// Valkey's default, where it is another.
+    valkey_default: Option<&'static str>,
     pub kind: ParamKind,
-    since_7_2: bool,
+    /// The first releases of Redis and of Valkey that have the parameter; see [`Version::has`].
+    since: (&'static str, &'static str),
+    /// The first releases of Redis and of Valkey that no longer have it.
+    until: (&'static str, &'static str),
     hidden_since_7_2: bool,
 }
 
 impl Param {
     const fn new(name: &'static str, default: &'static str, kind: ParamKind) -> Param {
-        Param { name, default, kind, since_7_2: false, hidden_since_7_2: false }
+        let (since, until) = (("1.0.0", ""), (NEVER, ""));
+        Param { name, default, valkey_default: None, kind, since, until, hidden_since_7_2: false }
     }
 
     const fn hidden_since_7_2(self) -> Param {
@@ -50,7 +56,24 @@ impl Param {
     }
 
     const fn since_7_2(self) -> Param {
-        Param { since_7_2: true, ..self }
+        self.since("7.2.0", "")
+    }
+
+    const fn since(self, redis: &'static str, valkey: &'static str) -> Param {
+        Param { since: (redis, valkey), ..self }
+    }
+
+    const fn until(self, redis: &'static str, valkey: &'static str) -> Param {
+        Param { until: (redis, valkey), ..self }
+    }
+
+    const fn valkey_default(self, default: &'static str) -> Param {
+        Param { valkey_default: Some(default), ..self }
+    }
+
+    /// Returns the value that a release starts with.
+    pub fn default_in(&self, version: Version) -> &'static str {
+        self.valkey_default.filter(|_| version.is_valkey()).unwrap_or(self.default)
     }
 
     /// Returns whether the parameter is found only by its exact name, never by a pattern.
@@ -60,7 +83,7 @@ impl Param {
 
     /// Returns whether a release has the parameter.
     pub fn exists_in(&self, version: Version) -> bool {
-        !self.since_7_2 || version >= Version::V7_2
+        version.has(self.since.0, self.since.1) && !version.has(self.until.0, self.until.1)
     }
 
     /// Returns the canonical text of a new value, or Redis's reason for refusing it.
@@ -183,6 +206,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("acllog-max-len", "128", Int(0, i64::MAX)),
     Param::new("active-defrag-cycle-max", "25", Int(1, 99)),
     Param::new("active-defrag-cycle-min", "1", Int(1, 99)),
+    Param::new("active-defrag-cycle-us", "500", Int(0, 100_000)).since(NEVER, "8.0.0"),
     Param::new("active-defrag-ignore-bytes", "104857600", Memory),
     Param::new("active-defrag-max-scan-fields", "1000", Int(1, i64::MAX)),
     Param::new("active-defrag-threshold-lower", "10", Int(0, 1000)),
@@ -192,6 +216,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("activerehashing", "yes", Bool),
     Param::new("always-show-logo", "no", Fixed),
     Param::new("aof-disable-auto-gc", "no", Bool).hidden_since_7_2(),
+    Param::new("aof-load-corrupt-tail-max-size", "0", Int(0, i64::MAX)).since("8.6.0", ""),
     Param::new("aof-load-truncated", "yes", Bool),
     Param::new("aof-rewrite-cpulist", "", Fixed).since_7_2(),
     Param::new("aof-rewrite-incremental-fsync", "yes", Bool),
@@ -204,6 +229,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("appendonly", "no", Bool),
     Param::new("auto-aof-rewrite-min-size", "67108864", Memory),
     Param::new("auto-aof-rewrite-percentage", "100", Int(0, INT_MAX)),
+    Param::new("availability-zone", "", Text).since(NEVER, "8.0.0"),
     Param::new("bgsave-cpulist", "", Fixed).since_7_2(),
     Param::new("bgsave_cpulist", "", Fixed),
     Param::new("bind", "127.0.0.1", Fixed),
@@ -221,14 +247,24 @@ pub const PARAMS: &[Param] = &[
     Param::new("cluster-allow-reads-when-down", "no", Bool),
     Param::new("cluster-allow-replica-migration", "yes", Bool),
     Param::new("cluster-announce-bus-port", "0", Int(0, 65535)),
+    Param::new("cluster-announce-client-ipv4", "", Text).since(NEVER, "8.0.0"),
+    Param::new("cluster-announce-client-ipv6", "", Text).since(NEVER, "8.0.0"),
+    Param::new("cluster-announce-client-port", "0", Int(0, 65535)).since(NEVER, "9.1.0"),
+    Param::new("cluster-announce-client-tls-port", "0", Int(0, 65535)).since(NEVER, "9.1.0"),
     Param::new("cluster-announce-hostname", "", Text),
     Param::new("cluster-announce-human-nodename", "", Text).since_7_2(),
     Param::new("cluster-announce-ip", "", Text),
     Param::new("cluster-announce-port", "0", Int(0, 65535)),
     Param::new("cluster-announce-tls-port", "0", Int(0, 65535)),
+    Param::new("cluster-blacklist-ttl", "60", Int(i64::MIN, i64::MAX)).since(NEVER, "8.0.0"),
+    Param::new("cluster-compatibility-sample-ratio", "0", Int(0, 100)).since("8.0.0", ""),
     Param::new("cluster-config-file", "nodes.conf", Fixed),
+    Param::new("cluster-config-save-behavior", "sync", Choice(&["sync", "best-effort"]))
+        .since(NEVER, "9.1.0"),
+    Param::new("cluster-databases", "1", Fixed).since(NEVER, "9.0.0"),
     Param::new("cluster-enabled", "no", Fixed),
     Param::new("cluster-link-sendbuf-limit", "0", Memory),
+    Param::new("cluster-manual-failover-timeout", "5000", Int(1, INT_MAX)).since(NEVER, "8.0.0"),
     Param::new("cluster-migration-barrier", "1", Int(0, INT_MAX)),
     Param::new("cluster-node-timeout", "15000", Int(0, i64::MAX)),
     Param::new("cluster-port", "0", Fixed),
@@ -238,6 +274,17 @@ pub const PARAMS: &[Param] = &[
     Param::new("cluster-require-full-coverage", "yes", Bool),
     Param::new("cluster-slave-no-failover", "no", Alias("cluster-replica-no-failover")),
     Param::new("cluster-slave-validity-factor", "10", Alias("cluster-replica-validity-factor")),
+    Param::new("cluster-slot-migration-handoff-max-lag-bytes", "1048576", Memory).since("8.4.0", ""),
+    Param::new("cluster-slot-migration-log-max-len", "1000", Int(0, i64::MAX)).since(NEVER, "9.0.0"),
+    Param::new("cluster-slot-migration-write-pause-timeout", "10000", Int(0, i64::MAX)).since("8.4.0", ""),
+    Param::new("cluster-slot-stats-enabled", "no", Words(&["no", "yes", "cpu", "net", "mem"]))
+        .since("8.2.0", "8.0.0"),
+    Param::new("commandlog-execution-slower-than", "10000", Int(-1, i64::MAX)).since(NEVER, "8.0.0"),
+    Param::new("commandlog-large-reply-max-len", "128", Int(0, i64::MAX)).since(NEVER, "8.0.0"),
+    Param::new("commandlog-large-request-max-len", "128", Int(0, i64::MAX)).since(NEVER, "8.0.0"),
+    Param::new("commandlog-reply-larger-than", "1048576", Int(-1, i64::MAX)).since(NEVER, "8.0.0"),
+    Param::new("commandlog-request-larger-than", "1048576", Int(-1, i64::MAX)).since(NEVER, "8.0.0"),
+    Param::new("commandlog-slow-execution-max-len", "128", Int(0, i64::MAX)).since(NEVER, "8.0.0"),
     Param::new("crash-log-enabled", "yes", Bool),
     Param::new("crash-memcheck-enabled", "yes", Bool),
     Param::new("daemonize", "no", Fixed),
@@ -245,37 +292,46 @@ pub const PARAMS: &[Param] = &[
     Param::new("dbfilename", "dump.rdb", Protected),
     Param::new("dir", ".", Fixed),
     Param::new("disable-thp", "yes", Fixed),
-    Param::new("dynamic-hz", "yes", Bool),
+    Param::new("dual-channel-replication-enabled", "no", Bool).since(NEVER, "8.0.0"),
+    Param::new("dynamic-hz", "yes", Bool).until(NEVER, "8.1.0"),
     Param::new("enable-debug-command", "yes", Fixed),
     Param::new("enable-module-command", "no", Fixed),
     Param::new("enable-protected-configs", "no", Fixed),
+    Param::new("extended-redis-compatibility", "no", Bool).since(NEVER, "8.0.0"),
     Param::new("hash-max-listpack-entries", "512", Int(0, i64::MAX)),
     Param::new("hash-max-listpack-value", "64", Memory),
     Param::new("hash-max-ziplist-entries", "512", Alias("hash-max-listpack-entries")),
     Param::new("hash-max-ziplist-value", "64", Alias("hash-max-listpack-value")),
-    Param::new("hide-user-data-from-log", "no", Bool).since_7_2(),
+    Param::new("hash-seed", "", Fixed).since(NEVER, "9.0.0"),
+    Param::new("hide-user-data-from-log", "no", Bool).since_7_2().valkey_default("yes"),
     Param::new("hll-sparse-max-bytes", "3000", Memory),
     Param::new("hz", "10", Int(0, INT_MAX)),
     Param::new("ignore-warnings", "", Text),
+    Param::new("import-mode", "no", Bool).since(NEVER, "8.0.0"),
     Param::new("io-threads", "1", Fixed),
-    Param::new("io-threads-do-reads", "no", Fixed),
+    Param::new("io-threads-do-reads", "no", Fixed).until("8.0.0", "8.1.0"),
     Param::new("jemalloc-bg-thread", "yes", Bool),
+    Param::new("key-memory-histograms", "no", Bool).since("8.6.0", ""),
     Param::new("latency-monitor-threshold", "0", Int(0, i64::MAX)),
     Param::new("latency-tracking", "yes", Bool),
     Param::new("latency-tracking-info-percentiles", "50 99 99.9", Text),
-    Param::new("lazyfree-lazy-eviction", "no", Bool),
-    Param::new("lazyfree-lazy-expire", "no", Bool),
-    Param::new("lazyfree-lazy-server-del", "no", Bool),
-    Param::new("lazyfree-lazy-user-del", "no", Bool),
-    Param::new("lazyfree-lazy-user-flush", "no", Bool),
+    Param::new("lazyfree-lazy-eviction", "no", Bool).valkey_default("yes"),
+    Param::new("lazyfree-lazy-expire", "no", Bool).valkey_default("yes"),
+    Param::new("lazyfree-lazy-server-del", "no", Bool).valkey_default("yes"),
+    Param::new("lazyfree-lazy-user-del", "no", Bool).valkey_default("yes"),
+    Param::new("lazyfree-lazy-user-flush", "no", Bool).valkey_default("yes"),
     Param::new("lfu-decay-time", "1", Int(0, INT_MAX)),
     Param::new("lfu-log-factor", "10", Int(0, INT_MAX)),
     Param::new("list-compress-depth", "0", Int(0, INT_MAX)),
     Param::new("list-max-listpack-size", "-2", Int(-INT_MAX - 1, INT_MAX)),
     Param::new("list-max-ziplist-size", "-2", Alias("list-max-listpack-size")),
     Param::new("locale-collate", "", Text).since_7_2(),
+    Param::new("log-format", "legacy", Choice(&["legacy", "logfmt"])).since(NEVER, "8.0.0"),
+    Param::new("log-timestamp-format", "legacy", Choice(&["legacy", "iso8601", "milliseconds"]))
+        .since(NEVER, "8.0.0"),
     Param::new("logfile", "", Fixed),
     Param::new("loglevel", "notice", Choice(&["debug", "verbose", "notice", "warning", "nothing"])),
+    Param::new("lookahead", "16", Int(1, INT_MAX)).since("8.4.0", ""),
     Param::new("lua-time-limit", "5000", Alias("busy-reply-threshold")),
     Param::new("masterauth", "", Text),
     Param::new("masteruser", "", Text),
@@ -304,42 +360,53 @@ pub const PARAMS: &[Param] = &[
     Param::new("min-replicas-to-write", "0", Int(0, INT_MAX)),
     Param::new("min-slaves-max-lag", "10", Alias("min-replicas-max-lag")),
     Param::new("min-slaves-to-write", "0", Alias("min-replicas-to-write")),
+    Param::new("mptcp", "no", Fixed).since(NEVER, "9.0.0"),
     Param::new("no-appendfsync-on-rewrite", "no", Bool),
     Param::new("notify-keyspace-events", "", KeyspaceEvents),
     Param::new("oom-score-adj", "no", Choice(&["no", "yes", "relative", "absolute"])),
     Param::new("oom-score-adj-values", "0 200 800", Text),
     Param::new("pidfile", "", Fixed),
     Param::new("port", "6379", Fixed),
+    Param::new("prefetch-batch-max-size", "16", Int(0, 128)).since(NEVER, "8.0.0"),
+    Param::new("primaryauth", "", Alias("masterauth")).since(NEVER, "8.0.0"),
+    Param::new("primaryuser", "", Alias("masteruser")).since(NEVER, "8.0.0"),
     Param::new("proc-title-template", "{title} {listen-addr} {server-mode}", Text),
     Param::new("propagation-error-behavior", "ignore", Choice(&["ignore", "panic", "panic-on-replicas"])),
     Param::new("protected-mode", "yes", Bool),
     Param::new("proto-max-bulk-len", "536870912", Memory),
     Param::new("rdb-del-sync-files", "no", Bool),
     Param::new("rdb-save-incremental-fsync", "yes", Bool),
+    Param::new("rdb-version-check", "strict", Choice(&["strict", "relaxed"])).since(NEVER, "8.0.0"),
     Param::new("rdbchecksum", "yes", Fixed),
     Param::new("rdbcompression", "yes", Bool),
-    Param::new("repl-backlog-size", "1048576", Memory),
+    Param::new("rdma-bind", "", Fixed).since(NEVER, "8.0.0"),
+    Param::new("rdma-completion-vector", "-1", Fixed).since(NEVER, "8.0.0"),
+    Param::new("rdma-port", "0", Int(0, 65535)).since(NEVER, "8.0.0"),
+    Param::new("rdma-rx-size", "1048576", Fixed).since(NEVER, "8.0.0"),
+    Param::new("repl-backlog-size", "1048576", Memory).valkey_default("10485760"),
     Param::new("repl-backlog-ttl", "3600", Int(0, i64::MAX)),
     Param::new("repl-disable-tcp-nodelay", "no", Bool),
     Param::new("repl-diskless-load", "disabled", Choice(&["disabled", "on-empty-db", "swapdb"])),
     Param::new("repl-diskless-sync", "yes", Bool),
     Param::new("repl-diskless-sync-delay", "5", Int(0, INT_MAX)),
     Param::new("repl-diskless-sync-max-replicas", "0", Int(0, INT_MAX)),
+    Param::new("repl-mptcp", "no", Fixed).since(NEVER, "9.0.0"),
     Param::new("repl-ping-replica-period", "10", Int(1, INT_MAX)),
     Param::new("repl-ping-slave-period", "10", Alias("repl-ping-replica-period")),
     Param::new("repl-timeout", "60", Int(1, INT_MAX)),
     Param::new("replica-announce-ip", "", Text),
     Param::new("replica-announce-port", "0", Int(0, 65535)),
     Param::new("replica-announced", "yes", Bool),
+    Param::new("replica-full-sync-buffer-limit", "0", Memory).since("8.0.0", ""),
     Param::new("replica-ignore-disk-write-errors", "no", Bool),
     Param::new("replica-ignore-maxmemory", "yes", Bool),
-    Param::new("replica-lazy-flush", "no", Bool),
+    Param::new("replica-lazy-flush", "no", Bool).valkey_default("yes"),
     Param::new("replica-priority", "100", Int(0, INT_MAX)),
     Param::new("replica-read-only", "yes", Bool),
     Param::new("replica-serve-stale-data", "yes", Bool),
     Param::new("replicaof", "", Fixed),
     Param::new("requirepass", "", Text),
-    Param::new("sanitize-dump-payload", "no", Choice(&["no", "yes", "clients"])),
+    Param::new("sanitize-dump-payload", "no", Choice(&["no", "yes", "clients"])).until(NEVER, "9.1.0"),
     Param::new("save", "3600 1 300 100 60 10000", SavePoints),
     Param::new("server-cpulist", "", Fixed).since_7_2(),
     Param::new("server_cpulist", "", Fixed),
@@ -358,20 +425,25 @@ pub const PARAMS: &[Param] = &[
     Param::new("slave-read-only", "yes", Alias("replica-read-only")),
     Param::new("slave-serve-stale-data", "yes", Alias("replica-serve-stale-data")),
     Param::new("slaveof", "", Alias("replicaof")),
+    Param::new("slot-migration-max-failover-repl-bytes", "0", Memory).since(NEVER, "9.1.0"),
     Param::new("slowlog-log-slower-than", "10000", Int(-1, i64::MAX)),
     Param::new("slowlog-max-len", "128", Int(0, i64::MAX)),
     Param::new("socket-mark-id", "0", Fixed),
     Param::new("stop-writes-on-bgsave-error", "yes", Bool),
+    Param::new("stream-idmp-duration", "100", Int(1, 86400)).since("8.6.0", ""),
+    Param::new("stream-idmp-maxsize", "100", Int(1, 10_000)).since("8.6.0", ""),
     Param::new("stream-node-max-bytes", "4096", Memory),
     Param::new("stream-node-max-entries", "100", Int(0, i64::MAX)),
     Param::new("supervised", "no", Fixed),
     Param::new("syslog-enabled", "no", Fixed),
     Param::new("syslog-facility", "local0", Fixed),
-    Param::new("syslog-ident", "redis", Fixed),
+    Param::new("syslog-ident", "redis", Fixed).valkey_default("valkey"),
     Param::new("tcp-backlog", "511", Fixed),
     Param::new("tcp-keepalive", "300", Int(0, INT_MAX)),
     Param::new("timeout", "0", Int(0, INT_MAX)),
     Param::new("tls-auth-clients", "yes", Choice(&["no", "yes", "optional"])),
+    Param::new("tls-auth-clients-user", "off", Choice(&["CN", "off"])).since("8.6.0", "9.1.0"),
+    Param::new("tls-auto-reload-interval", "0", Int(0, INT_MAX)).since(NEVER, "9.1.0"),
     Param::new("tls-ca-cert-dir", "", Text),
     Param::new("tls-ca-cert-file", "", Text),
     Param::new("tls-cert-file", "", Text),
@@ -393,7 +465,9 @@ pub const PARAMS: &[Param] = &[
     Param::new("tls-session-caching", "yes", Bool),
     Param::new("tracking-table-max-keys", "1000000", Int(0, i64::MAX)),
     Param::new("unixsocket", "", Fixed),
+    Param::new("unixsocketgroup", "", Fixed).since(NEVER, "8.0.0"),
     Param::new("unixsocketperm", "0", Fixed),
+    Param::new("vset-force-single-threaded-execution", "no", Bool).since("8.2.0", ""),
     Param::new("zset-max-listpack-entries", "128", Int(0, i64::MAX)),
     Param::new("zset-max-listpack-value", "64", Memory),
     Param::new("zset-max-ziplist-entries", "128", Alias("zset-max-listpack-entries")),
@@ -415,7 +489,7 @@ mod tests {
         assert!(param("maxclients").parse(b"0", "1").is_err());
         let limits = param("client-output-buffer-limit");
         assert_eq!(
-            limits.parse(b"pubsub 1mb 0 0", limits.default).unwrap(),
+            limits.parse(b"pubsub 1mb 0 0", limits.default_in(Version::V7_4)).unwrap(),
             "normal 0 0 0 slave 268435456 67108864 60 pubsub 1048576 0 0"
         );
     }

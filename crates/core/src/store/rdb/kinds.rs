@@ -32,8 +32,15 @@ pub const HASH_LISTPACK_EX: u8 = 25;
 pub fn newest(version: Version) -> u8 {
     match version {
         Version::V7_0 => 19,
-        Version::V7_2 => 21,
-        Version::V7_4 => HASH_LISTPACK_EX,
+        Version::V7_2 | Version::Valkey8_1 => 21,
+        Version::Valkey9_0 | Version::Valkey9_1 | Version::Valkey9_2 => 22,
+        Version::V7_4
+        | Version::V8_0
+        | Version::V8_2
+        | Version::V8_4
+        | Version::V8_6
+        | Version::V8_8
+        | Version::V8_10 => HASH_LISTPACK_EX,
     }
 }
 

@@ -42,8 +42,10 @@ pub enum Refusal {
 fn format_version(version: Version) -> u16 {
     match version {
         Version::V7_0 => 10,
-        Version::V7_2 => 11,
-        Version::V7_4 => 12,
+        Version::V7_2 | Version::Valkey8_1 => 11,
+        Version::Valkey9_0 | Version::Valkey9_1 | Version::Valkey9_2 => 80,
+        Version::V7_4 | Version::V8_0 | Version::V8_2 | Version::V8_4 => 12,
+        Version::V8_6 | Version::V8_8 | Version::V8_10 => 13,
     }
 }
 
