@@ -34,6 +34,7 @@ macro_rules! families {
 
 families! {
     blocking,
+    clients,
     connection,
     dump,
     expiry,

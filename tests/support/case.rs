@@ -8,6 +8,7 @@
 //! b: GET k               a command on another connection
 //! ~ SMEMBERS s           the elements of the reply may come in any order
 //! % PTTL k               numbers in the reply may differ by 100
+//! @cmd=,flags= CLIENT LIST  of each line only the parts with one of these texts are compared; lines come in any order
 //! b> BLPOP l 0           sends without waiting for a reply
 //! b<                     compares what the connection receives next
 //! sleep 20               waits this many ms
@@ -28,11 +29,12 @@ use super::client::{self, Client, elements};
 use super::server::Server;
 
 /// How the replies to a step are compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Compare {
     Exactly,
     AnyOrder,
     Nearly,
+    Parts(Vec<String>),
 }
 
 enum Step {
@@ -82,7 +84,7 @@ impl Pair {
         self.theirs.send_bytes(bytes);
     }
 
-    fn compare(&mut self, how: Compare) -> Result<(), String> {
+    fn compare(&mut self, how: &Compare) -> Result<(), String> {
         let (ours, theirs) = (self.ours.receive(), self.theirs.receive());
         if same(&ours, &theirs, how) {
             return Ok(());
@@ -94,7 +96,7 @@ impl Pair {
 fn run_case(case: &Case, ours: &Server, theirs: &Server) -> Result<(), String> {
     let mut control = Pair::open(ours, theirs);
     control.send(&super::client::encode(&["FLUSHALL"]));
-    control.compare(Compare::Exactly)?;
+    control.compare(&Compare::Exactly)?;
     let mut pairs: BTreeMap<&str, Pair> = BTreeMap::new();
     let mut failures = Vec::new();
     for (line, step) in &case.steps {
@@ -106,7 +108,7 @@ fn run_case(case: &Case, ours: &Server, theirs: &Server) -> Result<(), String> {
             Step::Call { client, argv, compare } => {
                 let pair = pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs));
                 pair.send(&super::client::encode(argv));
-                pair.compare(*compare)
+                pair.compare(compare)
             }
             Step::Send { client, argv } => {
                 let pair = pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs));
@@ -123,7 +125,7 @@ fn run_case(case: &Case, ours: &Server, theirs: &Server) -> Result<(), String> {
             Step::Receive { client, compare } => {
                 let began = Instant::now();
                 let outcome =
-                    pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs)).compare(*compare);
+                    pairs.entry(client).or_insert_with(|| Pair::open(ours, theirs)).compare(compare);
                 match began.elapsed() {
                     waited if waited < client::PATIENCE => outcome,
                     _ => outcome.and(Err("      nothing came, on either side".to_owned())),
@@ -148,7 +150,7 @@ fn run_case(case: &Case, ours: &Server, theirs: &Server) -> Result<(), String> {
     if failures.is_empty() { Ok(()) } else { Err(failures.join("\n")) }
 }
 
-fn same(ours: &[u8], theirs: &[u8], how: Compare) -> bool {
+fn same(ours: &[u8], theirs: &[u8], how: &Compare) -> bool {
     match how {
         Compare::Exactly => ours == theirs,
         Compare::AnyOrder => {
@@ -157,6 +159,7 @@ fn same(ours: &[u8], theirs: &[u8], how: Compare) -> bool {
             b.sort();
             ours.len() == theirs.len() && ours.first() == theirs.first() && a == b
         }
+        Compare::Parts(wanted) => parts_of(ours, wanted) == parts_of(theirs, wanted),
         Compare::Nearly => {
             let number = |bytes: &[u8]| {
                 String::from_utf8_lossy(bytes.trim_ascii()).trim_start_matches([':', '$']).parse::<i64>()
@@ -172,6 +175,18 @@ fn same(ours: &[u8], theirs: &[u8], how: Compare) -> bool {
                 })
         }
     }
+}
+
+/// Returns of each line the words between blanks and commas that contain a wanted text, sorted by line.
+fn parts_of(reply: &[u8], wanted: &[String]) -> Vec<Vec<String>> {
+    let text = String::from_utf8_lossy(reply);
+    let is_wanted = |part: &&str| wanted.iter().any(|wanted| part.contains(wanted.as_str()));
+    let parts = |line: &str| -> Vec<String> {
+        line.split([' ', ',', '\r']).filter(is_wanted).map(str::to_owned).collect()
+    };
+    let mut lines: Vec<Vec<String>> = text.lines().map(parts).filter(|line| !line.is_empty()).collect();
+    lines.sort();
+    lines
 }
 
 fn describe(step: &Step) -> String {
@@ -217,7 +232,10 @@ fn parse_step(line: &str) -> Option<Step> {
     let (compare, line) = match (line.strip_prefix("~ "), line.strip_prefix("% ")) {
         (Some(rest), _) => (Compare::AnyOrder, rest),
         (_, Some(rest)) => (Compare::Nearly, rest),
-        _ => (Compare::Exactly, line),
+        _ => match line.strip_prefix('@').and_then(|rest| rest.split_once(' ')) {
+            Some((parts, rest)) => (Compare::Parts(parts.split(',').map(str::to_owned).collect()), rest),
+            None => (Compare::Exactly, line),
+        },
     };
     let first = line.split_ascii_whitespace().next()?;
     let name = |word: &str| word[..word.len() - 1].to_owned();

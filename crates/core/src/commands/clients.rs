@@ -5,7 +5,7 @@ use super::connection::check_name;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 use crate::node::Node;
-use crate::node::session::{ReplyMode, Session, SessionId, Wait};
+use crate::node::session::{ReplyMode, Session, SessionId};
 use crate::num;
 use crate::version::Version;
 use crate::wire::Protocol;
@@ -308,12 +308,11 @@ impl Node {
 }
 
 fn flags_of(session: &Session) -> String {
-    let blocked = session.blocked.as_ref().is_some_and(|blocked| blocked.wait != Wait::Postponed);
     let flags = [
         (session.monitor, 'O'),
         (session.is_subscriber(), 'P'),
         (session.multi.is_some(), 'x'),
-        (blocked, 'b'),
+        (session.blocked.is_some(), 'b'),
         (session.watch_broken, 'd'),
         (session.closing, 'c'),
         (session.no_evict, 'e'),
@@ -477,7 +476,8 @@ fn parse_kill_filter<'a>(ctx: &Ctx<'a>) -> Result<KillFilter<'a>, Error> {
             let age = num::parse_i64(words.word()?)
                 .ok_or(Error::new("ERR maxage is not an integer or out of range"))
                 .and_then(|age| {
-                    u64::try_from(age).map_err(|_| Error::new("ERR maxage should be greater than 0"))
+                    let age = u64::try_from(age).ok().filter(|&age| age > 0);
+                    age.ok_or(Error::new("ERR maxage should be greater than 0"))
                 })?;
             filter.max_age_s = Some(age);
         } else if words.take_with("TYPE", 1) {

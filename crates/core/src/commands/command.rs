@@ -218,6 +218,12 @@ pub enum Begin {
     Index(i32),
     /// After this keyword. The search for it begins at the given index (backwards from the end if negative).
     Keyword(&'static str, i32),
+    /// After the last of these keywords, wherever it stands among the options from the third argument on. Other options
+    /// with arguments, with their number, are skipped. `COMMAND INFO` calls it unknown.
+    Option {
+        keywords: &'static [&'static str],
+        skipping: &'static [(&'static str, usize)],
+    },
     Unknown,
 }
 
@@ -271,6 +277,10 @@ pub fn key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Option<Vec<usize>> {
                 Some(at) => at + 1,
                 None => continue,
             },
+            Begin::Option { keywords, skipping } => match find_option(argv, keywords, skipping) {
+                Some(at) => at + 1,
+                None => continue,
+            },
             Begin::Unknown => return None,
         };
         if begin >= argv.len() {
@@ -300,6 +310,21 @@ pub fn key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Option<Vec<usize>> {
         }
     }
     Some(positions)
+}
+
+/// Returns the position of the last of some keywords that has an argument.
+fn find_option(argv: &[&[u8]], keywords: &[&str], skipping: &[(&str, usize)]) -> Option<usize> {
+    let (mut found, mut at) = (None, 2);
+    while at < argv.len() {
+        let is = |word: &str| argv[at].eq_ignore_ascii_case(word.as_bytes());
+        if let Some((_, arguments)) = skipping.iter().find(|(word, _)| is(word)) {
+            at += arguments;
+        } else if at + 1 < argv.len() && keywords.iter().any(|word| is(word)) {
+            found = Some(at);
+        }
+        at += 1;
+    }
+    found
 }
 
 fn find_keyword(argv: &[&[u8]], word: &str, from: i32) -> Option<usize> {

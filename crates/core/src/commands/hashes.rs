@@ -243,6 +243,7 @@ fn hsetnx(ctx: &mut Ctx) -> Outcome {
 
 fn hget(ctx: &mut Ctx) -> Outcome {
     let (key, field) = (ctx.argv[1], ctx.argv[2]);
+    ctx.node.expire_accessed_fields(ctx.db(), key, &[field]);
     with_hash(ctx, key, |hash, now_ms, reply| match hash {
         Some(hash) => reply.bulk_or_null(hash.get(field, now_ms)),
         None => reply.null(),
@@ -251,6 +252,7 @@ fn hget(ctx: &mut Ctx) -> Outcome {
 
 fn hmget(ctx: &mut Ctx) -> Outcome {
     let (key, fields) = (ctx.argv[1], &ctx.argv[2..]);
+    ctx.node.expire_accessed_fields(ctx.db(), key, fields);
     with_hash(ctx, key, |hash, now_ms, reply| {
         reply.array(fields.len());
         for field in fields {
@@ -261,6 +263,7 @@ fn hmget(ctx: &mut Ctx) -> Outcome {
 
 fn hexists(ctx: &mut Ctx) -> Outcome {
     let (key, field) = (ctx.argv[1], ctx.argv[2]);
+    ctx.node.expire_accessed_fields(ctx.db(), key, &[field]);
     with_hash(ctx, key, |hash, now_ms, reply| {
         reply.int(hash.is_some_and(|hash| hash.contains(field, now_ms)) as i64);
     })
@@ -268,6 +271,7 @@ fn hexists(ctx: &mut Ctx) -> Outcome {
 
 fn hstrlen(ctx: &mut Ctx) -> Outcome {
     let (key, field) = (ctx.argv[1], ctx.argv[2]);
+    ctx.node.expire_accessed_fields(ctx.db(), key, &[field]);
     with_hash(ctx, key, |hash, now_ms, reply| {
         reply.int(hash.and_then(|hash| hash.get(field, now_ms)).map_or(0, <[u8]>::len) as i64);
     })

@@ -4,7 +4,7 @@ use super::ctx::Ctx;
 use crate::error::Outcome;
 use crate::node::Node;
 use crate::node::replication::{Replication, Role};
-use crate::node::session::{SubscriptionKind, Wait};
+use crate::node::session::SubscriptionKind;
 use crate::version::Version;
 
 /// A section's name, whether it belongs to the default sections, and its lines.
@@ -77,9 +77,7 @@ fn server(node: &Node) -> String {
 fn clients(node: &Node) -> String {
     let subscribers = node.sessions.iter().filter(|session| session.is_subscriber()).count();
     let watching = node.sessions.iter().filter(|session| !session.watched.is_empty()).count();
-    let blocked = (node.sessions.iter())
-        .filter(|session| session.blocked.as_ref().is_some_and(|blocked| blocked.wait != Wait::Postponed))
-        .count();
+    let blocked = node.sessions.iter().filter(|session| session.blocked.is_some()).count();
     let mut text = format!(
         "connected_clients:{}\r\ncluster_connections:0\r\nmaxclients:{}\r\nclient_recent_max_input_buffer:0\r\n\
          client_recent_max_output_buffer:0\r\nblocked_clients:{blocked}\r\ntracking_clients:0\r\n",
@@ -208,8 +206,8 @@ fn command_stats(node: &Node) -> String {
     (node.stats.commands())
         .map(|(name, stats)| {
             format!(
-                "cmdstat_{name}:calls={},usec=0,usec_per_call=0.00,rejected_calls=0,failed_calls={}\r\n",
-                stats.calls, stats.failed
+                "cmdstat_{name}:calls={},usec=0,usec_per_call=0.00,rejected_calls={},failed_calls={}\r\n",
+                stats.calls, stats.rejected, stats.failed
             )
         })
         .collect()

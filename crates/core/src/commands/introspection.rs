@@ -300,7 +300,7 @@ fn describe_keys(reply: &mut Reply, spec: &KeySpec) {
                 &[("keyword", SpecValue::Word(word)), ("startfrom", from.into())],
             );
         }
-        Begin::Unknown => describe_search(reply, "unknown", &[]),
+        Begin::Option { .. } | Begin::Unknown => describe_search(reply, "unknown", &[]),
     }
     reply.bulk(b"find_keys");
     match spec.find {

@@ -230,13 +230,15 @@ fn unlink(ctx: &mut Ctx) -> Outcome {
 }
 
 fn exists(ctx: &mut Ctx) -> Outcome {
-    let count = ctx.argv[1..].iter().filter(|key| ctx.find(key).is_some()).count();
+    let count = ctx.argv[1..].iter().filter(|key| ctx.peek(key).is_some()).count();
     ctx.reply.int(count as i64);
     Ok(())
 }
 
 fn touch(ctx: &mut Ctx) -> Outcome {
-    exists(ctx)
+    let count = ctx.argv[1..].iter().filter(|key| ctx.find(key).is_some()).count();
+    ctx.reply.int(count as i64);
+    Ok(())
 }
 
 fn type_(ctx: &mut Ctx) -> Outcome {

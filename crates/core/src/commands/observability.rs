@@ -253,6 +253,9 @@ fn slowlog_reset(ctx: &mut Ctx) -> Outcome {
 }
 
 fn slowlog_get(ctx: &mut Ctx) -> Outcome {
+    if ctx.argv.len() > 3 {
+        return Err(error::subcommand_syntax(ctx.argv));
+    }
     let count = match ctx.argv.get(2) {
         None => 10,
         Some(word) => match num::parse_i64(word) {

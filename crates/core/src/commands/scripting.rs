@@ -185,7 +185,7 @@ fn run(ctx: &mut Ctx, script: &Script, keys: usize, read_only: bool) -> Outcome 
         return Err(Error::new("ERR Can not execute a script with write flag using *_ro command."));
     }
     let (keys, argv) = ctx.argv[3..].split_at(keys);
-    ctx.node.run_script(ctx.id, script, keys, argv, read_only || flags.no_writes, ctx.reply);
+    ctx.node.run_script(ctx.id, ctx.command, script, keys, argv, ctx.reply);
     Ok(())
 }
 

@@ -27,8 +27,11 @@ pub const COMMANDS: &[Command] = &[
             KeySpec {
                 flags: &["OW", "update"],
                 notes: "For the optional STORE keyword. It is marked 'unknown' because the keyword can appear anywhere in the argument array",
-                begin: Begin::Unknown,
-                find: Find::Unknown,
+                begin: Begin::Option {
+                    keywords: &["store"],
+                    skipping: &[("limit", 2), ("get", 1), ("by", 1)],
+                },
+                find: Find::Range { last: 0, step: 1, limit: 0 },
             },
         ],
         summary: "Sorts a list, set or sorted set, and stores the result if asked.",

@@ -55,14 +55,14 @@ impl Node {
             });
         }
         match caller {
-            Caller::Client => self.admit_request(id, command)?,
+            Caller::Client => self.admit_request(id, command, argv)?,
             Caller::Script { read_only, wrote } => self.admit_call(command, read_only, wrote)?,
         }
         Ok(command)
     }
 
     /// Makes the checks that apply only to clients' requests.
-    fn admit_request(&self, id: SessionId, command: &Command) -> Result<(), Error> {
+    fn admit_request(&self, id: SessionId, command: &Command, argv: &[&[u8]]) -> Result<(), Error> {
         let session = &self.sessions[id];
         if !session.authenticated && !command.has(NO_AUTH) {
             return Err(error::NO_AUTH);
@@ -70,7 +70,7 @@ impl Node {
         if session.multi.is_some() && command.has(NO_MULTI) {
             return Err(Error::new("ERR Command not allowed inside a transaction"));
         }
-        self.check_writes(id, command)?;
+        self.check_writes(id, command, argv)?;
         if session.protocol() == Protocol::Resp2
             && session.is_subscriber()
             && !FOR_SUBSCRIBERS.contains(&command.name)
@@ -81,7 +81,7 @@ impl Node {
             )
             .into());
         }
-        self.check_availability(command)?;
+        self.check_availability(command, argv)?;
         if self.scripts.is_busy() && !command.has(ALLOW_BUSY) {
             return Err(error::BUSY);
         }

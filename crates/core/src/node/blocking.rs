@@ -8,7 +8,9 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::session::{Blocked, OwnedArgs, SessionId, Sessions, TimeoutReply, Wait};
 use super::{Node, Pause};
+use crate::commands::table;
 use crate::store::{Timer, Value};
+use crate::version::Version;
 use crate::wheel::TimerId;
 use crate::wire::Reply;
 
@@ -218,6 +220,18 @@ impl Node {
         if let Some(blocked) = self.unblock(id) {
             let acks = self.acked_replicas(id);
             self.write_reply(id, |reply| timeout_reply(reply, blocked.timeout_reply, acks));
+            self.note_unserved(id, &blocked);
+        }
+    }
+
+    /// Counts and logs a blocked command that was not served, as Redis does since 7.2.
+    fn note_unserved(&mut self, id: SessionId, blocked: &Blocked) {
+        if self.config.version >= Version::V7_2 {
+            let argv = blocked.argv.args();
+            if let Some(command) = table::find(&argv, self.config.version) {
+                self.stats.count_call(command);
+            }
+            self.note_slow(id, &argv);
         }
     }
 
@@ -238,12 +252,14 @@ impl Node {
                 timeout_reply(reply, blocked.timeout_reply, acks);
             }
         });
+        self.note_unserved(id, &blocked);
         true
     }
 
     /// Pauses clients, as CLIENT PAUSE does. A pause in effect can only become longer or stricter.
     pub fn pause_clients(&mut self, writes_only: bool, until_ms: u64) {
         let until_ms = self.pause.map_or(until_ms, |old| old.until_ms.max(until_ms));
+        let writes_only = writes_only && self.pause.is_none_or(|old| old.writes_only);
         self.pause = Some(Pause { writes_only, until_ms });
         self.store.timers.arm(until_ms, Timer::Unpause);
     }

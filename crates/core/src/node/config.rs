@@ -72,6 +72,8 @@ pub struct Config {
     pub query_buffer_limit: u64,
     pub busy_reply_threshold_ms: u64,
     /// In microseconds; a negative value turns the log off.
+    /// The number of replicas without which writes are refused; 0 if that is not configured.
+    pub min_replicas_to_write: usize,
     pub slowlog_log_slower_than_us: i64,
     pub slowlog_max_len: usize,
     /// The bytes of unread output at which a client is disconnected, 0 for no limit: for normal clients, for replicas
@@ -93,6 +95,7 @@ impl Config {
             proto_max_bulk_len: 0,
             query_buffer_limit: 0,
             busy_reply_threshold_ms: 0,
+            min_replicas_to_write: 0,
             slowlog_log_slower_than_us: 0,
             slowlog_max_len: 0,
             output_limits: [0; 3],
@@ -189,6 +192,8 @@ impl Config {
         self.proto_max_bulk_len = int(self, "proto-max-bulk-len") as u64;
         self.query_buffer_limit = int(self, "client-query-buffer-limit") as u64;
         self.busy_reply_threshold_ms = int(self, "busy-reply-threshold") as u64;
+        let is_counted = int(self, "min-replicas-max-lag") > 0;
+        self.min_replicas_to_write = if is_counted { int(self, "min-replicas-to-write") as usize } else { 0 };
         self.slowlog_log_slower_than_us = int(self, "slowlog-log-slower-than");
         self.slowlog_max_len = int(self, "slowlog-max-len") as usize;
         let limits = self.get("client-output-buffer-limit").unwrap_or_default().to_owned();

@@ -66,8 +66,7 @@ impl Node {
         let session = &mut self.sessions[id];
         if session.wants_no_reply() {
             reply.truncate(start);
-        }
-        if pushes_first {
+        } else if pushes_first {
             let own = session.output.take_own();
             if !own.is_empty() {
                 reply.insert(start, &own);
@@ -105,16 +104,24 @@ impl Node {
         } else {
             self.settle_reply(id, &mut open.reply, open.start);
             self.finish_reply(id, open);
+            self.stats.count_call(command);
+            self.note_slow(id, &argv);
         }
         waits
     }
 
     /// Makes the checks of Redis's `processCommand`, in that order, then queues or calls the command.
     fn process(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> Outcome {
-        let command = match self.admit(id, argv, Caller::Client) {
+        let admitted = self.admit(id, argv, Caller::Client);
+        let command = match admitted {
             Ok(command) => command,
             Err(error) => return Err(self.refuse(id, argv, error)),
         };
+        self.sessions[id].last_command = command.name;
+        if self.must_postpone(id, command, argv) {
+            self.block(id, Wait::Postponed, argv, Vec::new(), None, TimeoutReply::Null);
+            return Ok(());
+        }
         let session = &mut self.sessions[id];
         if let Some(multi) = &mut session.multi
             && !NOT_QUEUED.contains(&command.name)
@@ -125,16 +132,17 @@ impl Node {
             self.settle_reply(id, reply, start);
             return Ok(());
         }
-        if self.must_postpone(id, command) {
-            self.block(id, Wait::Postponed, argv, Vec::new(), None, TimeoutReply::Null);
-            return Ok(());
-        }
         self.call(id, command, argv, reply, Origin::Client)
     }
 
     /// Refuses a command before it runs: a transaction that is being queued will abort, and an EXEC ends its
     /// transaction.
     fn refuse(&mut self, id: SessionId, argv: &[&[u8]], error: Error) -> Error {
+        let command = table::find(argv, self.config.version);
+        if let Some(command) = command {
+            self.stats.count_rejection(command);
+        }
+        self.sessions[id].last_command = command.map_or("NULL", |command| command.name);
         let is_exec = argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
         let session = &mut self.sessions[id];
         if is_exec {
@@ -150,29 +158,11 @@ impl Node {
         error
     }
 
-    fn must_postpone(&self, id: SessionId, command: &Command) -> bool {
-        let Some(Pause { writes_only, .. }) = self.pause else { return false };
-        let exempt = matches!(command.name, "client|unpause" | "client|pause");
-        let writes = || {
-            let queued = self.sessions[id].multi.as_ref();
-            command.has(WRITE | MAY_REPLICATE)
-                || self.script_may_write(command)
-                || command.name == "exec"
-                    && queued.is_some_and(|multi| {
-                        multi.commands.iter().any(|queued| {
-                            table::find(&queued.args(), self.config.version).is_some_and(|queued| {
-                                queued.has(WRITE | MAY_REPLICATE) || self.script_may_write(queued)
-                            })
-                        })
-                    })
-        };
-        !exempt && (!writes_only || writes())
-    }
-
-    /// Returns whether CLIENT PAUSE has to treat a command as a write: scripts count as writes, unless called by a
-    /// read-only command.
-    fn script_may_write(&self, command: &Command) -> bool {
-        matches!(command.name, "eval" | "evalsha")
+    /// Returns whether CLIENT PAUSE holds a request back.
+    fn must_postpone(&self, id: SessionId, command: &Command, argv: &[&[u8]]) -> bool {
+        self.pause.is_some_and(|Pause { writes_only, .. }| {
+            !writes_only || self.flags_with_queue(id, command, argv) & (WRITE | MAY_REPLICATE) != 0
+        })
     }
 
     /// Calls a handler and does what follows every command. Does not write errors to the reply: returns them.
@@ -189,11 +179,9 @@ impl Node {
         origin: Origin,
     ) -> Outcome {
         let monitored = !self.monitors.is_empty() && !command.has(SKIP_MONITOR | ADMIN);
-        let session = &mut self.sessions[id];
-        session.last_command = command.name;
+        let session = &self.sessions[id];
         let (db, wants_no_reply) = (session.db, session.wants_no_reply());
         self.stats.commands_processed += 1;
-        self.stats.count_call(command);
         let start = reply.len();
         let mut ctx = Ctx::new(self, id, command, argv, reply, origin);
         let outcome = (command.run)(&mut ctx);
@@ -202,13 +190,18 @@ impl Node {
         if origin != Origin::Script && (command.name != "exec" || wants_no_reply) {
             self.settle_reply(id, reply, start);
         }
+        let is_blocked = self.sessions[id].blocked.is_some();
+        if !is_blocked {
+            self.stats.count_call(command);
+        }
         if outcome.is_err() {
             self.stats.count_failure(command);
         }
         if monitored {
             self.feed_monitors(id, db, argv, origin == Origin::Script);
         }
-        if !command.has(SKIP_SLOWLOG) {
+        // A blocked command is counted and logged when it is served.
+        if !command.has(SKIP_SLOWLOG) && !is_blocked {
             self.note_slow(id, argv);
         }
         outcome
@@ -225,6 +218,11 @@ impl Node {
     ) -> bool {
         let start = reply.len();
         let admitted = self.admit(id, argv, Caller::Script { read_only, wrote });
+        if admitted.is_err()
+            && let Some(command) = table::find(argv, self.config.version)
+        {
+            self.stats.count_rejection(command);
+        }
         let writes = admitted.as_ref().is_ok_and(|command| command.has(WRITE));
         let outcome = admitted.and_then(|command| self.call(id, command, argv, reply, Origin::Script));
         if let Err(error) = outcome

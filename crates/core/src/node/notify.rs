@@ -144,6 +144,23 @@ impl Node {
         self.store.rearm(db, slot);
     }
 
+    /// Removes hash fields that have expired, when a command accesses them while active expiry is suspended.
+    pub fn expire_accessed_fields(&mut self, db: usize, key: &[u8], fields: &[&[u8]]) {
+        if self.active_expire || !self.may_remove_expired() {
+            return;
+        }
+        let now = self.store.now;
+        for field in fields {
+            let Some(slot) = self.store.dbs[db].find(key) else { return };
+            let Some(entry) = self.store.dbs[db].entry_mut(slot) else { return };
+            let Value::Hash(hash) = &mut entry.value else { return };
+            if hash.field(field).is_some_and(|field| field.is_expired(now.wall_ms())) {
+                hash.remove(field);
+                self.hash_fields_expired(db, slot, 1);
+            }
+        }
+    }
+
     /// Publishes the events for `removed` hash fields that have expired, and removes the hash if they were its last
     /// fields.
     fn hash_fields_expired(&mut self, db: usize, slot: u32, removed: usize) {

@@ -113,8 +113,9 @@ impl Node {
         }
     }
 
+    /// Confirms a subscription or its end. A client that wants no replies gets confirmations nevertheless, like messages.
     fn confirm(
-        &self,
+        &mut self,
         id: SessionId,
         kind: SubscriptionKind,
         word: &[u8],
@@ -126,10 +127,13 @@ impl Node {
             SubscriptionKind::Shard => session.shards.len(),
             _ => session.channels.len() + session.patterns.len(),
         };
-        reply.push(3);
-        reply.bulk(word);
-        reply.bulk_or_null(name);
-        reply.int(count as i64);
+        let write = |out: &mut Reply| {
+            out.push(3);
+            out.bulk(word);
+            out.bulk_or_null(name);
+            out.int(count as i64);
+        };
+        if session.wants_no_reply() { self.push_to(id, write) } else { write(reply) }
     }
 
     /// Publishes a message to the subscribers of a channel and of the patterns that match it. Returns how many received

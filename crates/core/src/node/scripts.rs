@@ -12,6 +12,7 @@ use hashbrown::HashMap;
 use super::Node;
 use super::output::OpenReply;
 use super::session::{OwnedArgs, SessionId, TimeoutReply, Wait};
+use crate::commands::command::{Command, READONLY};
 use crate::commands::table;
 use crate::error::{self, Error, Outcome};
 use crate::script::{self, LogLevel, Script, ScriptTag, Step, Vm, sha1_hex};
@@ -62,9 +63,13 @@ struct Running {
 /// The state of one execution of a script.
 #[derive(Clone, Copy)]
 struct Call {
+    /// The command that runs the script.
+    command: &'static Command,
     read_only: bool,
     /// Whether the script has called a write command.
     wrote: bool,
+    /// Whether the script's reply has an error.
+    has_failed: bool,
     /// The database that the client had selected.
     db: usize,
 }
@@ -124,6 +129,12 @@ impl Scripts {
     /// Returns a cached script without counting this as a use.
     pub fn peek(&self, sha: &Sha) -> Option<&Script> {
         self.cache.get(sha).map(|cached| &cached.script)
+    }
+
+    /// Returns the flags that a cached script declares.
+    pub(super) fn flags_of(&self, sha: &[u8]) -> Option<script::Flags> {
+        let sha: Sha = sha.to_ascii_lowercase().try_into().ok()?;
+        self.peek(&sha).map(|script| script.flags()).filter(|flags| flags.declared)
     }
 
     /// Compiles and caches a script, unless it is cached already.
@@ -226,14 +237,15 @@ impl Node {
     pub fn run_script(
         &mut self,
         id: SessionId,
+        command: &'static Command,
         script: &Script,
         keys: &[&[u8]],
         argv: &[&[u8]],
-        read_only: bool,
         reply: &mut Reply,
     ) {
         let db = self.sessions[id].db;
-        let mut call = Call { read_only, wrote: false, db };
+        let read_only = command.has(READONLY) || script.flags().no_writes;
+        let mut call = Call { command, read_only, wrote: false, has_failed: false, db };
         let Some(mut vm) = self.scripts.vm.take() else { return };
         self.show_script_start(id, script, keys, argv, db);
         let start = reply.len();
@@ -381,6 +393,16 @@ impl script::Host for ScriptHost<'_> {
         if self.node.interest.calls {
             let call = self.node.script_call(self.id, argv);
             self.node.stages.script_called(&call, reply.len().saturating_sub(start));
+        }
+    }
+
+    fn count_error(&mut self, text: &[u8], was_counted: bool) {
+        let has_failed = std::mem::replace(&mut self.call.has_failed, true);
+        if !was_counted {
+            self.node.stats.count_error(text);
+        }
+        if was_counted || !has_failed {
+            self.node.stats.count_failure(self.call.command);
         }
     }
 

@@ -1,11 +1,13 @@
 //! States in which a node refuses requests. They are Redis's own states, which a test enters at will.
 
 use super::{Node, SessionId};
-use crate::commands::command::{ALLOW_BUSY, Command, DENYOOM, LOADING, STALE, WRITE};
+use crate::commands::command::{
+    ALLOW_BUSY, Command, DENYOOM, Flags as CommandFlags, LOADING, MAY_REPLICATE, READONLY, STALE, WRITE,
+};
 use crate::commands::table;
 use crate::error::{self, Error};
 use crate::node::replication::Role;
-use crate::script::Flags;
+use crate::script::{self, Flags};
 
 /// A state in which a node refuses requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,22 +87,66 @@ impl Node {
 
     /// Returns whether no state is set that could refuse a request.
     fn refuses_nothing(&self) -> bool {
-        self.states.is_empty() && self.replication.role == Role::Master
+        self.states.is_empty()
+            && self.replication.role == Role::Master
+            && self.config.min_replicas_to_write == 0
+    }
+
+    /// Returns whether the node refuses writes because it has too few replicas that keep up.
+    fn lacks_replicas(&self) -> bool {
+        let good = self.replication.replicas.iter().filter(|replica| replica.online).count();
+        self.states.has(State::NoReplicas)
+            || self.replication.role == Role::Master && good < self.config.min_replicas_to_write
+    }
+
+    /// Returns the flags of a request. A script that declares flags of its own has those of EVAL replaced by them.
+    fn flags_of_request(&self, command: &Command, argv: &[&[u8]]) -> CommandFlags {
+        let declared = match (command.name, argv) {
+            ("eval" | "eval_ro", [_, body, ..]) => script::declared_flags(body),
+            ("evalsha" | "evalsha_ro", [_, sha, ..]) => self.scripts.flags_of(sha),
+            _ => return command.flags,
+        };
+        // COMMAND INFO does not show that a script may replicate.
+        let may_replicate = if command.has(READONLY) { 0 } else { MAY_REPLICATE };
+        let Some(declared) = declared else { return command.flags | may_replicate };
+        let allows_oom = declared.allow_oom || declared.no_writes;
+        let mut flags = command.flags & !(STALE | DENYOOM | WRITE | MAY_REPLICATE);
+        for (flag, is_set) in
+            [(STALE, declared.allow_stale), (DENYOOM, !allows_oom), (WRITE, !declared.no_writes)]
+        {
+            flags |= if is_set { flag } else { 0 };
+        }
+        flags
+    }
+
+    /// Returns the flags of a request. Those of EXEC are the ones of all commands of the transaction.
+    pub(super) fn flags_with_queue(&self, id: SessionId, command: &Command, argv: &[&[u8]]) -> CommandFlags {
+        let mut flags = self.flags_of_request(command, argv);
+        if let (Some(multi), "exec") = (&self.sessions[id].multi, command.name) {
+            for queued in &multi.commands {
+                let argv = queued.args();
+                if let Some(command) = table::find(&argv, self.config.version) {
+                    flags |= self.flags_of_request(command, &argv);
+                }
+            }
+        }
+        flags
     }
 
     /// Makes the checks that Redis makes before the check for subscribed mode.
-    pub(super) fn check_writes(&self, id: SessionId, command: &Command) -> Result<(), Error> {
+    pub(super) fn check_writes(&self, id: SessionId, command: &Command, argv: &[&[u8]]) -> Result<(), Error> {
         if self.refuses_nothing() {
             return Ok(());
         }
-        let has = |flag| command.has(flag) || command.name == "exec" && self.queued_has(id, flag);
+        let flags = self.flags_with_queue(id, command, argv);
+        let has = |flag| flags & flag != 0;
         if self.states.has(State::ClusterDown) && !command.keys.is_empty() {
             return Err(CLUSTER_DOWN);
         }
         if self.states.has(State::Oom) && has(DENYOOM) {
             return Err(OOM);
         }
-        if self.states.has(State::NoReplicas) && has(WRITE) {
+        if has(WRITE) && self.lacks_replicas() {
             return Err(NO_REPLICAS);
         }
         if self.is_read_only() && has(WRITE) {
@@ -110,11 +156,11 @@ impl Node {
     }
 
     /// Makes the checks that Redis makes after the check for subscribed mode.
-    pub(super) fn check_availability(&self, command: &Command) -> Result<(), Error> {
+    pub(super) fn check_availability(&self, command: &Command, argv: &[&[u8]]) -> Result<(), Error> {
         if self.states.is_empty() {
             return Ok(());
         }
-        if self.states.has(State::MasterDown) && !command.has(STALE) {
+        if self.states.has(State::MasterDown) && self.flags_of_request(command, argv) & STALE == 0 {
             return Err(MASTER_DOWN);
         }
         if self.states.has(State::Loading) && !command.has(LOADING) {
@@ -147,21 +193,12 @@ impl Node {
         if wrote {
             return Ok(());
         }
-        if self.states.has(State::NoReplicas) {
+        if self.lacks_replicas() {
             return Err(NO_REPLICAS);
         }
         if self.states.has(State::Oom) && command.has(DENYOOM) {
             return Err(OOM);
         }
         Ok(())
-    }
-
-    fn queued_has(&self, id: SessionId, flag: crate::commands::command::Flags) -> bool {
-        let multi = self.sessions[id].multi.as_ref();
-        multi.is_some_and(|multi| {
-            multi.commands.iter().any(|queued| {
-                table::find(&queued.args(), self.config.version).is_some_and(|command| command.has(flag))
-            })
-        })
     }
 }

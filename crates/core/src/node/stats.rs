@@ -12,6 +12,8 @@ use crate::store::Now;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CommandStats {
     pub calls: u64,
+    /// Calls that the checks before the command refused.
+    pub rejected: u64,
     pub failed: u64,
 }
 
@@ -50,6 +52,11 @@ impl Stats {
     /// Counts a call of a command.
     pub fn count_call(&mut self, command: &'static Command) {
         self.count(command, |stats| stats.calls += 1);
+    }
+
+    /// Counts a request that was refused before it ran.
+    pub fn count_rejection(&mut self, command: &'static Command) {
+        self.count(command, |stats| stats.rejected += 1);
     }
 
     /// Counts a call that failed.

@@ -201,6 +201,7 @@ fn write_failure(lua: &mut Stack, reply: &mut Reply) {
         let text = &text[..text.len().min(100)];
         return reply.error(&[b"ERR Error running script ", &name[..], b", ", text].concat());
     }
+    count_error(lua);
     // A Redis server of these versions crashes on an error table without a text.
     let mut text = field_text(lua, b"err").unwrap_or_else(|| b"ERR unknown error".to_vec());
     truncate_at_nul(&mut text);
@@ -211,6 +212,16 @@ fn write_failure(lua: &mut Stack, reply: &mut Reply) {
         write_raw_error(&text, reply);
     } else {
         reply.error(&text);
+    }
+}
+
+/// Counts the error table on top.
+fn count_error(lua: &mut Stack) {
+    lua.raw_get_field(-1, b"ignore_error_stats_update");
+    let was_counted = lua.truth(-1);
+    lua.pop(1);
+    if let Some(text) = field_text(lua, b"err") {
+        lua.shared.with_host(|host| host.count_error(&text, was_counted));
     }
 }
 
@@ -271,6 +282,7 @@ fn write_value(lua: &mut Stack, script: Protocol, reply: &mut Reply) {
 /// the table is an ordinary list.
 fn write_marked_table(lua: &mut Stack, script: Protocol, reply: &mut Reply) -> bool {
     if let Some(text) = c_field(lua, b"err") {
+        count_error(lua);
         reply.error(trim_line_end(&text));
     } else if let Some(text) = c_field(lua, b"ok") {
         reply.raw(b"+");

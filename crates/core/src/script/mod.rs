@@ -21,7 +21,7 @@ mod tag;
 mod vm;
 
 pub use sha1::sha1_hex;
-pub use shebang::Flags;
+pub use shebang::{Flags, declared_flags};
 pub use tag::ScriptTag;
 pub use vm::{MEMORY_LIMIT, SLICE, Script, Step, Vm};
 
@@ -33,6 +33,9 @@ pub trait Host {
     /// Appends exactly one value to `reply`, in `reply.protocol`. Every failure of the command (unknown, wrong arity,
     /// not allowed in scripts, a write in a read-only script) is an error reply.
     fn call(&mut self, argv: &[&[u8]], reply: &mut Reply);
+
+    /// Counts an error in the script's reply. One that a command of the script has failed with `was_counted` then.
+    fn count_error(&mut self, _text: &[u8], _was_counted: bool) {}
 
     /// Takes a line that the script logs.
     fn log(&mut self, level: LogLevel, message: &[u8]);

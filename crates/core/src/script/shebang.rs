@@ -14,6 +14,11 @@ pub struct Flags {
     pub allow_cross_slot_keys: bool,
 }
 
+/// Returns the flags that a script declares, unless it declares none or its first line is wrong.
+pub fn declared_flags(body: &[u8]) -> Option<Flags> {
+    parse(body).ok().map(|(flags, _)| flags).filter(|flags| flags.declared)
+}
+
 /// Parses the first line if it is a shebang. Returns the flags and the number of bytes before the code. The code begins
 /// with the line's end, so line numbers stay the same.
 pub(super) fn parse(body: &[u8]) -> Result<(Flags, usize), Error> {

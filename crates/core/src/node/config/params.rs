@@ -22,6 +22,8 @@ pub enum ParamKind {
     KeyspaceEvents,
     /// A number of bytes, with an optional unit (`kb`, `mb`, …).
     Memory,
+    /// The same, or a share of `maxmemory` such as `20%`.
+    MemoryOrPercent,
     OutputLimits,
     /// Cannot be set over a connection.
     Protected,
@@ -123,6 +125,17 @@ impl Param {
             Memory => match parse_memory(&text) {
                 Some(bytes) => Ok(bytes.to_string()),
                 None => Err("argument must be a memory value".into()),
+            },
+            MemoryOrPercent => match (text.strip_suffix('%'), parse_memory(&text)) {
+                (Some(percent), _) => match percent.parse::<u64>() {
+                    Ok(percent) if percent > 100 => {
+                        Err("percentage argument must be less or equal to 100".into())
+                    }
+                    Ok(percent) => Ok(format!("{percent}%")),
+                    Err(_) => Err("argument must be a memory or percent value".into()),
+                },
+                (None, Some(bytes)) => Ok(bytes.to_string()),
+                (None, None) => Err("argument must be a memory or percent value".into()),
             },
             KeyspaceEvents => match Class::parse(value) {
                 Some(classes) => Ok(classes.letters()),
@@ -339,7 +352,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("max-new-tls-connections-per-cycle", "1", Int(1, 1000)).since_7_2(),
     Param::new("maxclients", "10000", Int(1, 4294967295)),
     Param::new("maxmemory", "0", Memory),
-    Param::new("maxmemory-clients", "0", Memory),
+    Param::new("maxmemory-clients", "0", MemoryOrPercent),
     Param::new("maxmemory-eviction-tenacity", "10", Int(0, 100)),
     Param::new(
         "maxmemory-policy",
