@@ -49,5 +49,6 @@ families! {
     sort,
     sorted_sets,
     strings,
+    tracking,
     transactions,
 }

@@ -3,9 +3,11 @@
 use super::command::*;
 use super::connection::check_name;
 use super::ctx::Ctx;
+use super::tracking;
 use crate::error::{self, Error, Outcome};
 use crate::node::Node;
 use crate::node::session::{ReplyMode, Session, SessionId};
+use crate::node::tracking::TrackingMode;
 use crate::num;
 use crate::version::Version;
 use crate::wire::Protocol;
@@ -46,6 +48,46 @@ pub const COMMANDS: &[Command] = &[Command {
             summary: "Holds back the commands of clients.",
             complexity: "O(1)",
             run: client_pause,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|caching",
+            arity: 3,
+            since: "6.0.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            summary: "Says whether the next request's keys are tracked.",
+            complexity: "O(1)",
+            run: tracking::client_caching,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|getredir",
+            arity: 2,
+            since: "6.0.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            summary: "Returns the client to which tracking messages are redirected.",
+            complexity: "O(1)",
+            run: tracking::client_getredir,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|tracking",
+            arity: -3,
+            since: "6.0.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            summary: "Turns messages about changed keys on or off.",
+            complexity: "O(1). Some options may introduce additional complexity.",
+            run: tracking::client_tracking,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|trackinginfo",
+            arity: 2,
+            since: "6.2.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            summary: "Describes the connection's tracking.",
+            complexity: "O(1)",
+            run: tracking::client_trackinginfo,
             ..Command::of(Group::Connection)
         },
         Command {
@@ -294,10 +336,11 @@ impl Node {
             line += &format!(" watch={}", session.watched.len());
         }
         line += &format!(
-            " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs=1024 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user=default redir=-1 resp={}",
+            " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs=1024 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user=default redir={} resp={}",
             session.output.len(),
             1024 + queued_bytes + session.output.len(),
             session.last_command,
+            session.tracking.as_ref().map_or(-1, |tracking| tracking.redirect as i64),
             if session.protocol() == Protocol::Resp3 { 3 } else { 2 },
         );
         if version >= Version::V7_2 {
@@ -315,6 +358,9 @@ fn flags_of(session: &Session) -> String {
         (session.blocked.is_some(), 'b'),
         (session.watch_broken, 'd'),
         (session.closing, 'c'),
+        (session.tracking.is_some(), 't'),
+        (session.tracking.as_ref().is_some_and(|tracking| tracking.is_redirect_broken), 'R'),
+        (session.tracking.as_ref().is_some_and(|t| t.mode == TrackingMode::Broadcast), 'B'),
         (session.no_evict, 'e'),
         (session.no_touch, 'T'),
     ];

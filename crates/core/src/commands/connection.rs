@@ -258,6 +258,7 @@ impl Node {
     /// Resets a session to the state in which it connected.
     fn reset_session(&mut self, id: SessionId) {
         self.drop_subscriptions(id);
+        self.disable_tracking(id);
         self.unwatch(id);
         self.monitors.retain(|&monitor| monitor != id);
         let authenticated = self.config.requirepass.is_empty();

@@ -80,9 +80,10 @@ fn clients(node: &Node) -> String {
     let blocked = node.sessions.iter().filter(|session| session.blocked.is_some()).count();
     let mut text = format!(
         "connected_clients:{}\r\ncluster_connections:0\r\nmaxclients:{}\r\nclient_recent_max_input_buffer:0\r\n\
-         client_recent_max_output_buffer:0\r\nblocked_clients:{blocked}\r\ntracking_clients:0\r\n",
+         client_recent_max_output_buffer:0\r\nblocked_clients:{blocked}\r\ntracking_clients:{}\r\n",
         node.sessions.len(),
         node.config.maxclients,
+        node.tracking.clients,
     );
     if node.config.version >= Version::V7_4 {
         text += &format!("pubsub_clients:{subscribers}\r\nwatching_clients:{watching}\r\n");
@@ -137,14 +138,14 @@ fn persistence(node: &Node) -> String {
 }
 
 fn stats(node: &Node) -> String {
-    let stats = &node.stats;
+    let (stats, tracking) = (&node.stats, node.tracking.sizes());
     format!(
         "total_connections_received:{}\r\ntotal_commands_processed:{}\r\ninstantaneous_ops_per_sec:0\r\n\
          rejected_connections:{}\r\nsync_full:0\r\nsync_partial_ok:0\r\nsync_partial_err:0\r\n{}expired_keys:{}\r\n\
          expired_stale_perc:0.00\r\nexpired_time_cap_reached_count:0\r\nevicted_keys:0\r\nevicted_clients:0\r\n\
          keyspace_hits:{}\r\nkeyspace_misses:{}\r\npubsub_channels:{}\r\npubsub_patterns:{}\r\n\
-         pubsubshard_channels:{}\r\nlatest_fork_usec:0\r\ntotal_forks:0\r\ntracking_total_keys:0\r\n\
-         total_error_replies:{}\r\nclient_output_buffer_limit_disconnections:{}\r\n",
+         pubsubshard_channels:{}\r\nlatest_fork_usec:0\r\ntotal_forks:0\r\ntracking_total_keys:{}\r\n\
+         tracking_total_items:{}\r\ntracking_total_prefixes:{}\r\ntotal_error_replies:{}\r\nclient_output_buffer_limit_disconnections:{}\r\n",
         stats.connections_received,
         stats.commands_processed,
         stats.rejected_connections,
@@ -159,6 +160,9 @@ fn stats(node: &Node) -> String {
         node.pubsub.len(SubscriptionKind::Channel),
         node.pubsub.len(SubscriptionKind::Pattern),
         node.pubsub.len(SubscriptionKind::Shard),
+        tracking[0],
+        tracking[1],
+        tracking[2],
         stats.error_replies,
         stats.output_limit_disconnections,
     )

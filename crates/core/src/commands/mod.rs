@@ -33,4 +33,5 @@ mod sorted_set_pops;
 mod sorted_set_ranges;
 mod sorted_sets;
 mod strings;
+mod tracking;
 mod transactions;

@@ -204,6 +204,7 @@ fn time(ctx: &mut Ctx) -> Outcome {
 fn flushdb(ctx: &mut Ctx) -> Outcome {
     check_flush_mode(ctx)?;
     ctx.node.flush_db(ctx.db());
+    ctx.node.invalidate_all();
     ctx.reply.ok();
     Ok(())
 }
@@ -213,6 +214,7 @@ fn flushall(ctx: &mut Ctx) -> Outcome {
     for db in 0..ctx.node.store.dbs.len() {
         ctx.node.flush_db(db);
     }
+    ctx.node.invalidate_all();
     ctx.reply.ok();
     Ok(())
 }

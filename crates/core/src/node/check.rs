@@ -23,6 +23,7 @@ impl Node {
         self.check_blocked();
         self.check_subscriptions();
         self.check_watches();
+        self.check_tracking();
         for session in self.sessions.iter() {
             let listed = self.monitors.contains(&session.id);
             assert_eq!(

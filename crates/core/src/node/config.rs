@@ -74,6 +74,8 @@ pub struct Config {
     /// In microseconds; a negative value turns the log off.
     /// The number of replicas without which writes are refused; 0 if that is not configured.
     pub min_replicas_to_write: usize,
+    /// The most keys that are remembered for CLIENT TRACKING.
+    pub tracking_table_max_keys: usize,
     pub slowlog_log_slower_than_us: i64,
     pub slowlog_max_len: usize,
     /// The bytes of unread output at which a client is disconnected, 0 for no limit: for normal clients, for replicas
@@ -96,6 +98,7 @@ impl Config {
             query_buffer_limit: 0,
             busy_reply_threshold_ms: 0,
             min_replicas_to_write: 0,
+            tracking_table_max_keys: 0,
             slowlog_log_slower_than_us: 0,
             slowlog_max_len: 0,
             output_limits: [0; 3],
@@ -194,6 +197,10 @@ impl Config {
         self.busy_reply_threshold_ms = int(self, "busy-reply-threshold") as u64;
         let is_counted = int(self, "min-replicas-max-lag") > 0;
         self.min_replicas_to_write = if is_counted { int(self, "min-replicas-to-write") as usize } else { 0 };
+        self.tracking_table_max_keys = match int(self, "tracking-table-max-keys") {
+            0 => usize::MAX,
+            most => most as usize,
+        };
         self.slowlog_log_slower_than_us = int(self, "slowlog-log-slower-than");
         self.slowlog_max_len = int(self, "slowlog-max-len") as usize;
         let limits = self.get("client-output-buffer-limit").unwrap_or_default().to_owned();

@@ -35,6 +35,7 @@ impl Node {
             return self.hold_for_script(id, argv, open);
         }
         self.finish_reply(id, open);
+        self.end_caching(id, argv);
         self.serve_ready_keys();
     }
 
@@ -57,6 +58,9 @@ impl Node {
         session.output.close(open);
         self.sessions.mark_dirty(id);
         self.limit_output(id);
+        if self.executing.is_none() {
+            self.send_pending_invalidations(id);
+        }
     }
 
     /// Drops what a command wrote after `start` if the client wants no replies. Before 7.2 the messages that a command
@@ -196,6 +200,9 @@ impl Node {
         }
         if outcome.is_err() {
             self.stats.count_failure(command);
+        }
+        if self.tracking.clients > 0 {
+            self.remember_reads(id, command, argv, origin);
         }
         if monitored {
             self.feed_monitors(id, db, argv, origin == Origin::Script);

@@ -20,6 +20,7 @@ pub mod session;
 pub mod slowlog;
 pub mod states;
 pub mod stats;
+pub mod tracking;
 
 use std::rc::Rc;
 
@@ -62,6 +63,7 @@ pub struct Node {
     pub scripts: scripts::Scripts,
     pub stats: stats::Stats,
     pub slowlog: slowlog::Slowlog,
+    pub tracking: tracking::TrackingTable,
     pub rng: Rng,
     /// The sessions that watch each key.
     pub watchers: blocking::Watchers,
@@ -116,6 +118,7 @@ impl Node {
             scripts: scripts::Scripts::new(config.version),
             stats: stats::Stats::new(now),
             slowlog: Default::default(),
+            tracking: Default::default(),
             rng,
             watchers: Default::default(),
             monitors: Vec::new(),
@@ -180,6 +183,7 @@ impl Node {
             return;
         }
         self.drop_subscriptions(id);
+        self.disable_tracking(id);
         self.unblock(id);
         self.unwatch(id);
         self.monitors.retain(|&monitor| monitor != id);

@@ -104,6 +104,9 @@ impl Node {
         if !self.watchers.is_empty() {
             self.break_watches(db, key);
         }
+        if self.tracking.clients > 0 {
+            self.invalidate(key);
+        }
         self.replication.note_key(db, key);
     }
 

@@ -173,7 +173,7 @@ impl Node {
     }
 
     /// Delivers a message to one subscriber, as far as the stages permit.
-    fn deliver(&mut self, id: SessionId, channel: &[u8], write: impl Fn(&mut Reply)) {
+    pub(super) fn deliver(&mut self, id: SessionId, channel: &[u8], write: impl Fn(&mut Reply)) {
         if !self.interest.pushes {
             return self.push_to(id, write);
         }

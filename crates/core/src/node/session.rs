@@ -4,6 +4,7 @@ use smallvec::SmallVec;
 
 use super::blocking::Ticket;
 use super::output::Output;
+use super::tracking::Tracking;
 pub use crate::conn::{ConnId, SessionId};
 use crate::version::Version;
 use crate::wheel::TimerId;
@@ -152,6 +153,8 @@ pub struct Session {
     pub reply_mode: ReplyMode,
     pub no_evict: bool,
     pub no_touch: bool,
+    /// Set by CLIENT TRACKING.
+    pub tracking: Option<Box<Tracking>>,
     pub blocked: Option<Blocked>,
     /// The output that is on its way to the client.
     pub output: Output,
@@ -197,6 +200,7 @@ impl Session {
             reply_mode: ReplyMode::On,
             no_evict: false,
             no_touch: false,
+            tracking: None,
             blocked: None,
             output: Output::new(version),
             closing: false,

@@ -157,6 +157,7 @@ impl World {
 
     /// Ends an event: sends its writes to the replicas. `writer` is the client whose request it was, if any.
     pub fn end(&mut self, node: usize, writer: Option<SessionId>) {
+        self.nodes[node].broadcast_invalidations();
         self.send_writes(node, writer);
         #[cfg(debug_assertions)]
         self.nodes[node].check_now_and_then();
@@ -178,6 +179,7 @@ impl World {
             node.wall_jump_ms = 0;
             node.scripts.flush();
             (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
+            node.invalidate_all();
         }
         for index in 0..self.nodes.len() {
             self.resume_node(index);
