@@ -13,7 +13,8 @@ pub struct Pools {
 }
 
 /// All keys. The first letter hints at the type of the value that a key mostly has.
-pub const KEYS: &[&str] = &["s1", "s2", "h1", "h2", "l1", "l2", "e1", "e2", "z1", "z2", "k1", "k2"];
+pub const KEYS: &[&str] =
+    &["s1", "s2", "b1", "b2", "h1", "h2", "l1", "l2", "e1", "e2", "z1", "z2", "k1", "k2"];
 
 /// A field, member or value that is too long for compact encodings.
 const LONG: &str = "a-value-that-is-longer-than-the-sixty-four-bytes-that-a-listpack-takes";
@@ -99,6 +100,29 @@ const ODD_FLOATS: &[&str] = &[
 /// Those of them that a double cannot represent.
 pub const OVERFLOWS: &[&[u8]] = &[b"1e400", b"-1e400", b"1e-400", b"1e4000"];
 
+/// Positions of bits; those with a `#` count fields.
+const OFFSETS: &[&str] =
+    &["0", "1", "7", "8", "9", "15", "33", "64", "100", "130", "#0", "#1", "#3", "600", "-1", "-9", "-20"];
+const ODD_OFFSETS: &[&str] = &[
+    "4294967296",
+    "9223372036854775807",
+    "#9223372036854775807",
+    "#2305843009213693953",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "#",
+    "##1",
+    "#-1",
+    "",
+    " 1",
+    "01",
+    "abc",
+];
+const FIELD_TYPES: &[&str] =
+    &["u1", "i1", "u2", "i5", "u8", "i8", "u8", "i8", "u16", "i16", "i31", "u32", "i33", "u63", "i63", "i64"];
+const ODD_FIELD_TYPES: &[&str] =
+    &["u64", "i65", "u0", "U8", "u", "", "i08", "x8", "u8\0z", "i-1", "u99999999999999999999"];
+
 /// TTLs are long or over at once: no key may expire while commands run.
 const SECONDS: &[&str] = &["1000", "20000", "300000", "1000"];
 const MS: &[&str] = &["1000000", "20000999", "300000500", "1000000"];
@@ -143,6 +167,9 @@ impl Pools {
             "value" => return self.value(),
             "long" => LONG,
             "any" => self.any(),
+            // The start of each string is what most commands see.
+            "offset" => self.mostly(OFFSETS, ODD_OFFSETS),
+            "fieldtype" => self.mostly(FIELD_TYPES, ODD_FIELD_TYPES),
             "field" | "member" | "element" => self.item(),
             "int" => self.mostly(SMALL, ODD),
             "count" => self.mostly(&["0", "1", "2", "3", "10"], ODD),

@@ -19,6 +19,13 @@ pub struct Family {
 
 pub const FAMILIES: &[Family] = &[
     Family { name: "strings", groups: &[Group::String], also: &[], keys: &["s1", "s2", "k1"], foreign: 6 },
+    Family {
+        name: "bitmaps",
+        groups: &[Group::Bitmap],
+        also: &["get", "strlen", "setrange", "object|encoding"],
+        keys: &["b1", "b2", "s1"],
+        foreign: 8,
+    },
     Family { name: "hashes", groups: &[Group::Hash], also: &[], keys: &["h1", "h2"], foreign: 6 },
     Family { name: "lists", groups: &[Group::List], also: &["sort"], keys: &["l1", "l2"], foreign: 6 },
     Family { name: "sets", groups: &[Group::Set], also: &["sort"], keys: &["e1", "e2", "k1"], foreign: 6 },
@@ -250,6 +257,17 @@ const SHAPES: &[(&str, &str)] = &[
     ("setrange", "key int value"),
     ("strlen", "key"),
     ("substr", "key int int"),
+    // Bitmaps.
+    ("bitcount", "key [ int int [ BYTE | BIT ] | offset offset BIT ]"),
+    (
+        "bitfield",
+        "key ( GET fieldtype offset | SET fieldtype offset int | INCRBY fieldtype offset int | OVERFLOW ( WRAP | SAT | FAIL ) )...",
+    ),
+    ("bitfield_ro", "key ( GET fieldtype offset )... [ OVERFLOW SAT | SET fieldtype offset int ]"),
+    ("bitop", "( AND | OR | XOR | key | DIFF | ONE ) key key..."),
+    ("bitpos", "key ( 0 | 1 ) [ int | int int | int int BYTE | offset offset BIT ]"),
+    ("getbit", "key offset"),
+    ("setbit", "key offset ( 0 | 1 )"),
     // Hashes.
     ("hdel", "key field..."),
     ("hexists", "key field"),

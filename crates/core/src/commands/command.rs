@@ -20,6 +20,8 @@ pub struct Command {
     /// The ACL categories in addition to those that follow from the flags. The default is the group's category.
     pub acl: &'static [&'static str],
     pub keys: &'static [KeySpec],
+    /// Returns the flags of the keys whose specification has `variable_flags`, for these arguments.
+    pub variable_flags: fn(&[&[u8]]) -> &'static [&'static str],
     /// Hints for proxies and clients, as `COMMAND INFO` lists them.
     pub tips: &'static [&'static str],
     pub summary: &'static str,
@@ -40,6 +42,7 @@ impl Command {
             flags: 0,
             acl: group.acl(),
             keys: &[],
+            variable_flags: |_| &[],
             tips: &[],
             summary: "",
             complexity: "O(1)",

@@ -5,6 +5,8 @@ pub mod ctx;
 pub mod edit;
 pub mod table;
 
+mod bitfield;
+mod bitmaps;
 mod clients;
 mod config;
 mod connection;

@@ -8,6 +8,8 @@ use crate::version::Version;
 
 /// The rows of every family.
 const FAMILIES: &[&[Command]] = &[
+    bitfield::COMMANDS,
+    bitmaps::COMMANDS,
     clients::COMMANDS,
     config::COMMANDS,
     connection::COMMANDS,

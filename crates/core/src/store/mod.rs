@@ -1,5 +1,6 @@
 //! The data of a node: databases, value types, and the encodings that `OBJECT ENCODING` reports.
 
+pub mod bits;
 mod check;
 pub mod db;
 pub mod hash;
