@@ -40,6 +40,7 @@ families! {
     expiry,
     hash_expiry,
     hashes,
+    hyperloglog,
     keys,
     lists,
     pubsub,

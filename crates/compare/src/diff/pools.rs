@@ -14,7 +14,7 @@ pub struct Pools {
 
 /// All keys. The first letter hints at the type of the value that a key mostly has.
 pub const KEYS: &[&str] =
-    &["s1", "s2", "b1", "b2", "h1", "h2", "l1", "l2", "e1", "e2", "z1", "z2", "k1", "k2"];
+    &["s1", "s2", "b1", "b2", "p1", "h1", "h2", "l1", "l2", "e1", "e2", "z1", "z2", "k1", "k2"];
 
 /// A field, member or value that is too long for compact encodings.
 const LONG: &str = "a-value-that-is-longer-than-the-sixty-four-bytes-that-a-listpack-takes";
@@ -170,6 +170,7 @@ impl Pools {
             // The start of each string is what most commands see.
             "offset" => self.mostly(OFFSETS, ODD_OFFSETS),
             "fieldtype" => self.mostly(FIELD_TYPES, ODD_FIELD_TYPES),
+            "element" if self.makes_hyperloglogs() => return self.rng.below(100_000).to_string().into(),
             "field" | "member" | "element" => self.item(),
             "int" => self.mostly(SMALL, ODD),
             "count" => self.mostly(&["0", "1", "2", "3", "10"], ODD),
@@ -260,7 +261,14 @@ impl Pools {
         text.as_bytes().to_vec()
     }
 
+    fn makes_hyperloglogs(&self) -> bool {
+        self.home == super::shapes::HYPERLOGLOGS
+    }
+
     fn value(&mut self) -> Vec<u8> {
+        if self.makes_hyperloglogs() && self.once_in(2) {
+            return super::payloads::hyperloglog(&mut self.rng);
+        }
         let text = match self.rng.below(12) {
             0 => self.pick(ODD),
             1 => self.pick(&[LONG, EMBSTR_44, RAW_45]),

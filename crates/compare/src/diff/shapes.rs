@@ -27,6 +27,14 @@ pub const FAMILIES: &[Family] = &[
         foreign: 8,
     },
     Family { name: "hashes", groups: &[Group::Hash], also: &[], keys: &["h1", "h2"], foreign: 6 },
+    Family {
+        name: "hyperloglog",
+        // Not PFSELFTEST, which takes a second.
+        groups: &[],
+        also: HYPERLOGLOG,
+        keys: HYPERLOGLOGS,
+        foreign: 10,
+    },
     Family { name: "lists", groups: &[Group::List], also: &["sort"], keys: &["l1", "l2"], foreign: 6 },
     Family { name: "sets", groups: &[Group::Set], also: &["sort"], keys: &["e1", "e2", "k1"], foreign: 6 },
     Family {
@@ -93,6 +101,25 @@ pub const FAMILIES: &[Family] = &[
         foreign: 3,
     },
 ];
+
+const HYPERLOGLOG: &[&str] = &[
+    "pfadd",
+    "pfadd",
+    "pfadd",
+    "pfcount",
+    "pfcount",
+    "pfmerge",
+    "pfmerge",
+    "pfdebug",
+    "set",
+    "setrange",
+    "append",
+    "get",
+    "config|set",
+];
+
+/// The keys at which strings are often HyperLogLogs.
+pub const HYPERLOGLOGS: &[&str] = &["p1", "p2", "p3"];
 
 /// The family whose scripts are generated.
 pub const RANDOM_LUA: &str = "lua";
@@ -293,6 +320,11 @@ const SHAPES: &[(&str, &str)] = &[
     ("hpersist", "key FIELDS #field"),
     ("httl", "key FIELDS #field"),
     ("hpttl", "key FIELDS #field"),
+    // HyperLogLogs.
+    ("pfadd", "key element..."),
+    ("pfcount", "key..."),
+    ("pfdebug", "( ENCODING | DECODE | TODENSE | GETREG | key ) key"),
+    ("pfmerge", "key key..."),
     // Lists.
     ("blmove", "key key ( LEFT | RIGHT ) ( LEFT | RIGHT ) timeout"),
     ("blmpop", "timeout #key ( LEFT | RIGHT ) [ COUNT count ]"),
@@ -437,7 +469,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("config|get", "=param..."),
     (
         "config|set",
-        "=( maxmemory-policy ( noeviction | allkeys-lru | nosuch ) | hash-max-listpack-entries ( 3 | 512 | -1 | abc ) | list-max-listpack-size ( 2 | -2 | 128 ) | set-max-intset-entries ( 2 | 512 ) | zset-max-listpack-value ( 4 | 64 ) | notify-keyspace-events ( KEA | Ex | q | A ) | no-such-parameter 1 )",
+        "=( maxmemory-policy ( noeviction | allkeys-lru | nosuch ) | hash-max-listpack-entries ( 3 | 512 | -1 | abc ) | hll-sparse-max-bytes ( 0 | 30 | 60 | 3000 | -1 ) | list-max-listpack-size ( 2 | -2 | 128 ) | set-max-intset-entries ( 2 | 512 ) | zset-max-listpack-value ( 4 | 64 ) | notify-keyspace-events ( KEA | Ex | q | A ) | no-such-parameter 1 )",
     ),
     ("flushall", "[ SYNC | ASYNC | any ]"),
     ("flushdb", "[ SYNC | ASYNC | any ]"),

@@ -15,6 +15,7 @@ mod expiry;
 mod hash_expiry;
 mod hashes;
 mod help;
+mod hyperloglogs;
 mod info;
 mod introspection;
 mod keys;

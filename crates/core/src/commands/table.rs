@@ -17,6 +17,7 @@ const FAMILIES: &[&[Command]] = &[
     expiry::COMMANDS,
     hash_expiry::COMMANDS,
     hashes::COMMANDS,
+    hyperloglogs::COMMANDS,
     introspection::COMMANDS,
     keys::COMMANDS,
     list_moves::COMMANDS,

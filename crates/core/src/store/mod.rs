@@ -4,6 +4,7 @@ pub mod bits;
 mod check;
 pub mod db;
 pub mod hash;
+pub mod hyperloglog;
 pub mod limits;
 pub mod list;
 mod packed;
