@@ -38,6 +38,7 @@ families! {
     connection,
     dump,
     expiry,
+    geo,
     hash_expiry,
     hashes,
     hyperloglog,

@@ -105,6 +105,8 @@ pub fn hyperloglog(rng: &mut Rng) -> Vec<u8> {
     text.extend_from_slice(&(0x4000 | (left - 1) as u16).to_be_bytes());
     if rng.below(4) == 0 {
         mutate(rng, &mut text);
+        // No truncated run: Redis reads the memory behind it.
+        text.push(0);
     }
     text
 }

@@ -14,7 +14,7 @@ pub struct Pools {
 
 /// All keys. The first letter hints at the type of the value that a key mostly has.
 pub const KEYS: &[&str] =
-    &["s1", "s2", "b1", "b2", "p1", "h1", "h2", "l1", "l2", "e1", "e2", "z1", "z2", "k1", "k2"];
+    &["s1", "s2", "b1", "b2", "p1", "g1", "h1", "h2", "l1", "l2", "e1", "e2", "z1", "z2", "k1", "k2"];
 
 /// A field, member or value that is too long for compact encodings.
 const LONG: &str = "a-value-that-is-longer-than-the-sixty-four-bytes-that-a-listpack-takes";
@@ -123,6 +123,11 @@ const FIELD_TYPES: &[&str] =
 const ODD_FIELD_TYPES: &[&str] =
     &["u64", "i65", "u0", "U8", "u", "", "i08", "x8", "u8\0z", "i-1", "u99999999999999999999"];
 
+const DISTANCES: &[&str] = &[
+    "0", "1", "100", "500", "1000", "2000.5", "5000", "12000", "20000", "100000", "3000000", "1e7", "inf",
+    "-1",
+];
+
 /// TTLs are long or over at once: no key may expire while commands run.
 const SECONDS: &[&str] = &["1000", "20000", "300000", "1000"];
 const MS: &[&str] = &["1000000", "20000999", "300000500", "1000000"];
@@ -167,6 +172,11 @@ impl Pools {
             "value" => return self.value(),
             "long" => LONG,
             "any" => self.any(),
+            "longitude" => return self.degrees(190),
+            "latitude" => return self.degrees(90),
+            "spot" => return format!("m{}", self.rng.below(40)).into(),
+            "distance" => self.mostly(DISTANCES, ODD_FLOATS),
+            "unit" => self.mostly(&["m", "km", "km", "mi", "ft"], &["", "yard", "M", "kM", "km "]),
             // The start of each string is what most commands see.
             "offset" => self.mostly(OFFSETS, ODD_OFFSETS),
             "fieldtype" => self.mostly(FIELD_TYPES, ODD_FIELD_TYPES),
@@ -259,6 +269,21 @@ impl Pools {
             _ => self.pick(self.home),
         };
         text.as_bytes().to_vec()
+    }
+
+    /// Returns an angle, mostly below `limit`: near a few places, which have neighbours then, or anywhere.
+    fn degrees(&mut self, limit: usize) -> Vec<u8> {
+        let sign = if self.once_in(2) { -1.0 } else { 1.0 };
+        let (whole, fraction) = (self.rng.below(limit) as f64, self.rng.below(100_000) as f64 / 100_000.0);
+        let number = match self.rng.below(8) {
+            0 | 1 => sign * (whole + fraction),
+            2 | 3 => 13.0 + fraction,
+            4 => sign * fraction / 10.0,
+            5 => sign * (limit as f64 - 10.0 + fraction),
+            6 => sign * whole,
+            _ => return self.mostly(FLOATS, ODD_FLOATS).into(),
+        };
+        number.to_string().into()
     }
 
     fn makes_hyperloglogs(&self) -> bool {

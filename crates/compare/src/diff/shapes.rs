@@ -26,6 +26,13 @@ pub const FAMILIES: &[Family] = &[
         keys: &["b1", "b2", "s1"],
         foreign: 8,
     },
+    Family {
+        name: "geo",
+        groups: &[Group::Geo],
+        also: &["geoadd", "geoadd", "geoadd", "geosearch", "geosearch", "zadd", "zrem", "zrange"],
+        keys: &["g1", "g2"],
+        foreign: 10,
+    },
     Family { name: "hashes", groups: &[Group::Hash], also: &[], keys: &["h1", "h2"], foreign: 6 },
     Family {
         name: "hyperloglog",
@@ -295,6 +302,35 @@ const SHAPES: &[(&str, &str)] = &[
     ("bitpos", "key ( 0 | 1 ) [ int | int int | int int BYTE | offset offset BIT ]"),
     ("getbit", "key offset"),
     ("setbit", "key offset ( 0 | 1 )"),
+    // Geospatial indexes.
+    ("geoadd", "key { NX | XX | CH } ( longitude latitude spot )..."),
+    ("geodist", "key spot spot [ unit ]"),
+    ("geohash", "key spot..."),
+    ("geopos", "key spot..."),
+    (
+        "georadius",
+        "key longitude latitude distance unit { WITHDIST | WITHCOORD | WITHHASH | COUNT count | COUNT count ANY | ASC | DESC | STORE key | STOREDIST key }",
+    ),
+    (
+        "georadius_ro",
+        "key longitude latitude distance unit { WITHDIST | WITHCOORD | WITHHASH | COUNT count | COUNT count ANY | ASC | DESC }",
+    ),
+    (
+        "georadiusbymember",
+        "key spot distance unit { WITHDIST | WITHCOORD | WITHHASH | COUNT count | COUNT count ANY | ASC | DESC | STORE key | STOREDIST key }",
+    ),
+    (
+        "georadiusbymember_ro",
+        "key spot distance unit { WITHDIST | WITHCOORD | WITHHASH | COUNT count | COUNT count ANY | ASC | DESC }",
+    ),
+    (
+        "geosearch",
+        "key ( FROMMEMBER spot | FROMLONLAT longitude latitude ) ( BYRADIUS distance unit | BYBOX distance distance unit ) { WITHDIST | WITHCOORD | WITHHASH | COUNT count | COUNT count ANY | ASC | DESC }",
+    ),
+    (
+        "geosearchstore",
+        "key key ( FROMMEMBER spot | FROMLONLAT longitude latitude ) ( BYRADIUS distance unit | BYBOX distance distance unit ) { COUNT count | COUNT count ANY | ASC | DESC | STOREDIST | WITHDIST }",
+    ),
     // Hashes.
     ("hdel", "key field..."),
     ("hexists", "key field"),

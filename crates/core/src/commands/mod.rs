@@ -12,6 +12,8 @@ mod config;
 mod connection;
 mod dump;
 mod expiry;
+mod geo;
+mod geo_search;
 mod hash_expiry;
 mod hashes;
 mod help;

@@ -15,6 +15,8 @@ const FAMILIES: &[&[Command]] = &[
     connection::COMMANDS,
     dump::COMMANDS,
     expiry::COMMANDS,
+    geo::COMMANDS,
+    geo_search::COMMANDS,
     hash_expiry::COMMANDS,
     hashes::COMMANDS,
     hyperloglogs::COMMANDS,
