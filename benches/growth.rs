@@ -22,6 +22,7 @@ type Measure = fn(usize) -> f64;
 
 const ROWS: &[(&str, &[usize], Measure)] = &[
     ("GET of one of N keys with a TTL", &[1_000, 10_000, 100_000, 1_000_000, 10_000_000], get),
+    ("GETRANGE of ten bytes of N", &[1_000, 1_000_000, 100_000_000], getrange),
     ("acquire of one of N locks", &[1_000, 10_000, 100_000, 1_000_000, 10_000_000], acquire),
     ("PUBLISH, N channels with a subscriber each", &[1, 100, 1_000, 10_000], publish_among_channels),
     ("PUBLISH, for each of N subscribers", &[1, 100, 1_000, 10_000], publish_to_subscribers),
@@ -78,6 +79,13 @@ fn server() -> (InProcess, ConnId) {
 
 fn get(keys: usize) -> f64 {
     over_keys(keys, "SET {key} {value} PX 3600000", "GET {key}")
+}
+
+fn getrange(bytes: usize) -> f64 {
+    let (mut server, client) = server();
+    server.send(client, &encode(&["SETRANGE", "key", &(bytes - 1).to_string(), "x"]));
+    let request = encode(&["GETRANGE", "key", "500", "509"]);
+    best(100_000, |_| server.send(client, &request))
 }
 
 fn acquire(locks: usize) -> f64 {

@@ -33,13 +33,16 @@ macro_rules! families {
 }
 
 families! {
+    bitmaps,
     blocking,
     clients,
     connection,
     dump,
     expiry,
+    geo,
     hash_expiry,
     hashes,
+    hyperloglog,
     keys,
     lists,
     pubsub,

@@ -16,11 +16,13 @@
 pub mod commands;
 mod conn;
 pub mod error;
+pub mod geohash;
 pub mod glob;
 mod grisu;
 pub mod long_double;
 pub mod node;
 pub mod num;
+mod partial_sort;
 pub mod rng;
 pub mod script;
 pub mod stages;

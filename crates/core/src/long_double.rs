@@ -4,8 +4,8 @@
 //! with doubles. On every machine these numbers have a sign, 15 bits of exponent and 64 bits of significand.
 
 use num_bigint::BigUint;
-use rustc_apfloat::ieee::X87DoubleExtended;
-use rustc_apfloat::{Float, Round, Status};
+use rustc_apfloat::ieee::{Double, X87DoubleExtended};
+use rustc_apfloat::{Float, FloatConvert, Round, Status};
 
 /// The longest text of a number: Redis reads it into a buffer of 5 KiB.
 const TEXT_MAX: usize = 5 * 1024 - 1;
@@ -63,6 +63,13 @@ impl std::ops::Add for LongDouble {
 
     fn add(self, other: LongDouble) -> LongDouble {
         LongDouble((self.0 + other.0).value)
+    }
+}
+
+impl From<f64> for LongDouble {
+    fn from(number: f64) -> LongDouble {
+        let mut loses_digits = false;
+        LongDouble(Double::from_bits(number.to_bits().into()).convert(&mut loses_digits).value)
     }
 }
 

@@ -1,4 +1,4 @@
-//! Generates input for the Lua libraries. Almost valid data finds more bugs than valid or random data.
+//! Generates input for the Lua libraries, and HyperLogLogs. Almost valid data finds more bugs than valid or random data.
 
 use redlatch_core::rng::Rng;
 
@@ -77,6 +77,38 @@ fn append_json(rng: &mut Rng, depth: usize, text: &mut Vec<u8>) {
             text.push(b'}');
         }
     }
+}
+
+/// Generates a HyperLogLog in the sparse encoding: mostly valid, sometimes with too few or too many registers.
+pub fn hyperloglog(rng: &mut Rng) -> Vec<u8> {
+    let mut text = b"HYLL\x01\0\0\0\0\0\0\0\0\0\0\x80".to_vec();
+    let mut left = 16384;
+    for _ in 0..rng.below(12) {
+        match rng.below(3) {
+            0 => {
+                let len = 1 + rng.below(64);
+                text.push(len as u8 - 1);
+                left -= len;
+            }
+            1 => {
+                let len = 1 + rng.below(1000);
+                text.extend_from_slice(&(0x4000 | (len - 1) as u16).to_be_bytes());
+                left -= len;
+            }
+            _ => {
+                let len = 1 + rng.below(4);
+                text.push(0x80 | (rng.below(32) as u8) << 2 | (len - 1) as u8);
+                left -= len;
+            }
+        }
+    }
+    text.extend_from_slice(&(0x4000 | (left - 1) as u16).to_be_bytes());
+    if rng.below(4) == 0 {
+        mutate(rng, &mut text);
+        // No truncated run: Redis reads the memory behind it.
+        text.push(0);
+    }
+    text
 }
 
 fn mutate(rng: &mut Rng, text: &mut Vec<u8>) {

@@ -13,7 +13,8 @@ pub struct Pools {
 }
 
 /// All keys. The first letter hints at the type of the value that a key mostly has.
-pub const KEYS: &[&str] = &["s1", "s2", "h1", "h2", "l1", "l2", "e1", "e2", "z1", "z2", "k1", "k2"];
+pub const KEYS: &[&str] =
+    &["s1", "s2", "b1", "b2", "p1", "g1", "h1", "h2", "l1", "l2", "e1", "e2", "z1", "z2", "k1", "k2"];
 
 /// A field, member or value that is too long for compact encodings.
 const LONG: &str = "a-value-that-is-longer-than-the-sixty-four-bytes-that-a-listpack-takes";
@@ -99,6 +100,34 @@ const ODD_FLOATS: &[&str] = &[
 /// Those of them that a double cannot represent.
 pub const OVERFLOWS: &[&[u8]] = &[b"1e400", b"-1e400", b"1e-400", b"1e4000"];
 
+/// Positions of bits; those with a `#` count fields.
+const OFFSETS: &[&str] =
+    &["0", "1", "7", "8", "9", "15", "33", "64", "100", "130", "#0", "#1", "#3", "600", "-1", "-9", "-20"];
+const ODD_OFFSETS: &[&str] = &[
+    "4294967296",
+    "9223372036854775807",
+    "#9223372036854775807",
+    "#2305843009213693953",
+    "9223372036854775808",
+    "-9223372036854775808",
+    "#",
+    "##1",
+    "#-1",
+    "",
+    " 1",
+    "01",
+    "abc",
+];
+const FIELD_TYPES: &[&str] =
+    &["u1", "i1", "u2", "i5", "u8", "i8", "u8", "i8", "u16", "i16", "i31", "u32", "i33", "u63", "i63", "i64"];
+const ODD_FIELD_TYPES: &[&str] =
+    &["u64", "i65", "u0", "U8", "u", "", "i08", "x8", "u8\0z", "i-1", "u99999999999999999999"];
+
+const DISTANCES: &[&str] = &[
+    "0", "1", "100", "500", "1000", "2000.5", "5000", "12000", "20000", "100000", "3000000", "1e7", "inf",
+    "-1",
+];
+
 /// TTLs are long or over at once: no key may expire while commands run.
 const SECONDS: &[&str] = &["1000", "20000", "300000", "1000"];
 const MS: &[&str] = &["1000000", "20000999", "300000500", "1000000"];
@@ -143,6 +172,15 @@ impl Pools {
             "value" => return self.value(),
             "long" => LONG,
             "any" => self.any(),
+            "longitude" => return self.degrees(190),
+            "latitude" => return self.degrees(90),
+            "spot" => return format!("m{}", self.rng.below(40)).into(),
+            "distance" => self.mostly(DISTANCES, ODD_FLOATS),
+            "unit" => self.mostly(&["m", "km", "km", "mi", "ft"], &["", "yard", "M", "kM", "km "]),
+            // The start of each string is what most commands see.
+            "offset" => self.mostly(OFFSETS, ODD_OFFSETS),
+            "fieldtype" => self.mostly(FIELD_TYPES, ODD_FIELD_TYPES),
+            "element" if self.makes_hyperloglogs() => return self.rng.below(100_000).to_string().into(),
             "field" | "member" | "element" => self.item(),
             "int" => self.mostly(SMALL, ODD),
             "count" => self.mostly(&["0", "1", "2", "3", "10"], ODD),
@@ -233,7 +271,29 @@ impl Pools {
         text.as_bytes().to_vec()
     }
 
+    /// Returns an angle, mostly below `limit`: near a few places, which have neighbours then, or anywhere.
+    fn degrees(&mut self, limit: usize) -> Vec<u8> {
+        let sign = if self.once_in(2) { -1.0 } else { 1.0 };
+        let (whole, fraction) = (self.rng.below(limit) as f64, self.rng.below(100_000) as f64 / 100_000.0);
+        let number = match self.rng.below(8) {
+            0 | 1 => sign * (whole + fraction),
+            2 | 3 => 13.0 + fraction,
+            4 => sign * fraction / 10.0,
+            5 => sign * (limit as f64 - 10.0 + fraction),
+            6 => sign * whole,
+            _ => return self.mostly(FLOATS, ODD_FLOATS).into(),
+        };
+        number.to_string().into()
+    }
+
+    fn makes_hyperloglogs(&self) -> bool {
+        self.home == super::shapes::HYPERLOGLOGS
+    }
+
     fn value(&mut self) -> Vec<u8> {
+        if self.makes_hyperloglogs() && self.once_in(2) {
+            return super::payloads::hyperloglog(&mut self.rng);
+        }
         let text = match self.rng.below(12) {
             0 => self.pick(ODD),
             1 => self.pick(&[LONG, EMBSTR_44, RAW_45]),

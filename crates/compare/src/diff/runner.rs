@@ -61,6 +61,7 @@ const SETTINGS: &[&str] = &[
     "hash-max-listpack-entries",
     "hash-max-listpack-value",
     "list-max-listpack-size",
+    "hll-sparse-max-bytes",
     "set-max-intset-entries",
     "zset-max-listpack-entries",
     "zset-max-listpack-value",

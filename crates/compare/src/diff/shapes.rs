@@ -19,7 +19,29 @@ pub struct Family {
 
 pub const FAMILIES: &[Family] = &[
     Family { name: "strings", groups: &[Group::String], also: &[], keys: &["s1", "s2", "k1"], foreign: 6 },
+    Family {
+        name: "bitmaps",
+        groups: &[Group::Bitmap],
+        also: &["get", "strlen", "setrange", "object|encoding"],
+        keys: &["b1", "b2", "s1"],
+        foreign: 8,
+    },
+    Family {
+        name: "geo",
+        groups: &[Group::Geo],
+        also: &["geoadd", "geoadd", "geoadd", "geosearch", "geosearch", "zadd", "zrem", "zrange"],
+        keys: &["g1", "g2"],
+        foreign: 10,
+    },
     Family { name: "hashes", groups: &[Group::Hash], also: &[], keys: &["h1", "h2"], foreign: 6 },
+    Family {
+        name: "hyperloglog",
+        // Not PFSELFTEST, which takes a second.
+        groups: &[],
+        also: HYPERLOGLOG,
+        keys: HYPERLOGLOGS,
+        foreign: 10,
+    },
     Family { name: "lists", groups: &[Group::List], also: &["sort"], keys: &["l1", "l2"], foreign: 6 },
     Family { name: "sets", groups: &[Group::Set], also: &["sort"], keys: &["e1", "e2", "k1"], foreign: 6 },
     Family {
@@ -86,6 +108,25 @@ pub const FAMILIES: &[Family] = &[
         foreign: 3,
     },
 ];
+
+const HYPERLOGLOG: &[&str] = &[
+    "pfadd",
+    "pfadd",
+    "pfadd",
+    "pfcount",
+    "pfcount",
+    "pfmerge",
+    "pfmerge",
+    "pfdebug",
+    "set",
+    "setrange",
+    "append",
+    "get",
+    "config|set",
+];
+
+/// The keys at which strings are often HyperLogLogs.
+pub const HYPERLOGLOGS: &[&str] = &["p1", "p2", "p3"];
 
 /// The family whose scripts are generated.
 pub const RANDOM_LUA: &str = "lua";
@@ -250,6 +291,46 @@ const SHAPES: &[(&str, &str)] = &[
     ("setrange", "key int value"),
     ("strlen", "key"),
     ("substr", "key int int"),
+    // Bitmaps.
+    ("bitcount", "key [ int int [ BYTE | BIT ] | offset offset BIT ]"),
+    (
+        "bitfield",
+        "key ( GET fieldtype offset | SET fieldtype offset int | INCRBY fieldtype offset int | OVERFLOW ( WRAP | SAT | FAIL ) )...",
+    ),
+    ("bitfield_ro", "key ( GET fieldtype offset )... [ OVERFLOW SAT | SET fieldtype offset int ]"),
+    ("bitop", "( AND | OR | XOR | key | DIFF | ONE ) key key..."),
+    ("bitpos", "key ( 0 | 1 ) [ int | int int | int int BYTE | offset offset BIT ]"),
+    ("getbit", "key offset"),
+    ("setbit", "key offset ( 0 | 1 )"),
+    // Geospatial indexes.
+    ("geoadd", "key { NX | XX | CH } ( longitude latitude spot )..."),
+    ("geodist", "key spot spot [ unit ]"),
+    ("geohash", "key spot..."),
+    ("geopos", "key spot..."),
+    (
+        "georadius",
+        "key longitude latitude distance unit { WITHDIST | WITHCOORD | WITHHASH | COUNT count | COUNT count ANY | ASC | DESC | STORE key | STOREDIST key }",
+    ),
+    (
+        "georadius_ro",
+        "key longitude latitude distance unit { WITHDIST | WITHCOORD | WITHHASH | COUNT count | COUNT count ANY | ASC | DESC }",
+    ),
+    (
+        "georadiusbymember",
+        "key spot distance unit { WITHDIST | WITHCOORD | WITHHASH | COUNT count | COUNT count ANY | ASC | DESC | STORE key | STOREDIST key }",
+    ),
+    (
+        "georadiusbymember_ro",
+        "key spot distance unit { WITHDIST | WITHCOORD | WITHHASH | COUNT count | COUNT count ANY | ASC | DESC }",
+    ),
+    (
+        "geosearch",
+        "key ( FROMMEMBER spot | FROMLONLAT longitude latitude ) ( BYRADIUS distance unit | BYBOX distance distance unit ) { WITHDIST | WITHCOORD | WITHHASH | COUNT count | COUNT count ANY | ASC | DESC }",
+    ),
+    (
+        "geosearchstore",
+        "key key ( FROMMEMBER spot | FROMLONLAT longitude latitude ) ( BYRADIUS distance unit | BYBOX distance distance unit ) { COUNT count | COUNT count ANY | ASC | DESC | STOREDIST | WITHDIST }",
+    ),
     // Hashes.
     ("hdel", "key field..."),
     ("hexists", "key field"),
@@ -275,6 +356,11 @@ const SHAPES: &[(&str, &str)] = &[
     ("hpersist", "key FIELDS #field"),
     ("httl", "key FIELDS #field"),
     ("hpttl", "key FIELDS #field"),
+    // HyperLogLogs.
+    ("pfadd", "key element..."),
+    ("pfcount", "key..."),
+    ("pfdebug", "( ENCODING | DECODE | TODENSE | GETREG | key ) key"),
+    ("pfmerge", "key key..."),
     // Lists.
     ("blmove", "key key ( LEFT | RIGHT ) ( LEFT | RIGHT ) timeout"),
     ("blmpop", "timeout #key ( LEFT | RIGHT ) [ COUNT count ]"),
@@ -419,7 +505,7 @@ const SHAPES: &[(&str, &str)] = &[
     ("config|get", "=param..."),
     (
         "config|set",
-        "=( maxmemory-policy ( noeviction | allkeys-lru | nosuch ) | hash-max-listpack-entries ( 3 | 512 | -1 | abc ) | list-max-listpack-size ( 2 | -2 | 128 ) | set-max-intset-entries ( 2 | 512 ) | zset-max-listpack-value ( 4 | 64 ) | notify-keyspace-events ( KEA | Ex | q | A ) | no-such-parameter 1 )",
+        "=( maxmemory-policy ( noeviction | allkeys-lru | nosuch ) | hash-max-listpack-entries ( 3 | 512 | -1 | abc ) | hll-sparse-max-bytes ( 0 | 30 | 60 | 3000 | -1 ) | list-max-listpack-size ( 2 | -2 | 128 ) | set-max-intset-entries ( 2 | 512 ) | zset-max-listpack-value ( 4 | 64 ) | notify-keyspace-events ( KEA | Ex | q | A ) | no-such-parameter 1 )",
     ),
     ("flushall", "[ SYNC | ASYNC | any ]"),
     ("flushdb", "[ SYNC | ASYNC | any ]"),

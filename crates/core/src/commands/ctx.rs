@@ -114,7 +114,7 @@ impl<'a> Ctx<'a> {
 
     /// Returns a cursor over the arguments from `index` on.
     pub fn words(&self, index: usize) -> Words<'a> {
-        Words { rest: self.argv.get(index..).unwrap_or(&[]) }
+        Words::of(self.argv.get(index..).unwrap_or(&[]))
     }
 
     /// Parses the argument at `index` as an integer.
@@ -488,6 +488,11 @@ pub struct Words<'a> {
 }
 
 impl<'a> Words<'a> {
+    /// Returns a cursor over these arguments.
+    pub fn of(rest: &'a [&'a [u8]]) -> Words<'a> {
+        Words { rest }
+    }
+
     /// Returns whether no argument is left.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()

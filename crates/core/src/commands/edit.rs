@@ -9,6 +9,8 @@
 //! | [`done_if_any`](Edit::done_if_any) | the value changed if the count of changes is not zero |
 //! | [`done_without_rearm`](Edit::done_without_rearm) | a hash changed, but no expiry of its fields did |
 //! | [`unchanged`](Edit::unchanged) | the handler borrowed the value mutably and changed nothing that clients can read |
+//! | [`done_without_event`](Edit::done_without_event) | the value changed, and no keyspace event follows |
+//! | [`unannounced`](Edit::unannounced) | the value changed in a way that Redis keeps to itself |
 //! | [`postpone`](Edit::postpone) | the value changed, and another key's effects come first |
 //!
 //! An edit whose value was never borrowed mutably may simply be dropped. In debug builds, dropping any other edit without
@@ -154,6 +156,20 @@ impl<'e, 'k, T: Editable> Edit<'e, 'k, T> {
     #[inline]
     pub fn unchanged(mut self) {
         self.at.obligation.fulfil();
+    }
+
+    /// Finishes a change that has no keyspace event: signals watchers and replicas, and counts the changes.
+    pub fn done_without_event(mut self, changes: usize) {
+        self.at.obligation.fulfil();
+        self.node.signal_modified(self.at.db, self.at.key);
+        self.node.dirty += changes as u64;
+    }
+
+    /// Finishes a change that Redis tells nobody: neither watchers nor replicas, and without a keyspace event.
+    pub fn unannounced(mut self) {
+        self.at.obligation.fulfil();
+        #[cfg(debug_assertions)]
+        self.node.note_announced(self.at.db, self.at.key);
     }
 
     /// Lets another key's effects come before those of this change, as in LMOVE and RENAME.

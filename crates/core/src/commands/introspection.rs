@@ -403,13 +403,8 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
             Begin::Unknown => continue,
             _ => key_positions(std::slice::from_ref(spec), call),
         };
-        let flags: &[&str] = match spec.flags.contains(&"variable_flags") {
-            true if call.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"GET")) => {
-                &["RW", "access", "update"]
-            }
-            true => &["OW", "update"],
-            false => spec.flags,
-        };
+        let is_variable = spec.flags.contains(&"variable_flags");
+        let flags = if is_variable { (row.variable_flags)(call) } else { spec.flags };
         match positions {
             Some(positions) => keys.extend(positions.into_iter().map(|at| (at, flags))),
             None => keys.extend(keys_loosely_counted(spec, call).map(|at| (at, &[] as &[&str]))),

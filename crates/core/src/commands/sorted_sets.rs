@@ -128,13 +128,13 @@ pub const COMMANDS: &[Command] = &[
 
 /// The options of ZADD.
 #[derive(Clone, Copy, Default)]
-struct AddOptions {
-    nx: bool,
-    xx: bool,
+pub(super) struct AddOptions {
+    pub nx: bool,
+    pub xx: bool,
     gt: bool,
     lt: bool,
     /// Whether to count changed members too.
-    ch: bool,
+    pub ch: bool,
     /// Whether to add to the score instead of setting it.
     incr: bool,
 }
@@ -217,7 +217,6 @@ fn zincrby(ctx: &mut Ctx) -> Outcome {
 }
 
 fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
-    let key = ctx.argv[1];
     let mut words = ctx.words(2);
     options.take(&mut words);
     let (pairs, []) = words.rest().as_chunks::<2>() else { return Err(error::SYNTAX) };
@@ -225,18 +224,24 @@ fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
         return Err(error::SYNTAX);
     }
     options.check(pairs.len())?;
-    let mut scores = Vec::with_capacity(pairs.len());
-    for [score, _] in pairs {
-        scores.push(num::parse_f64(score).ok_or(error::NOT_A_FLOAT)?);
+    let mut entries = Vec::with_capacity(pairs.len());
+    for [score, member] in pairs {
+        entries.push((*member, num::parse_f64(score).ok_or(error::NOT_A_FLOAT)?));
     }
+    add_entries(ctx, options, &entries)
+}
+
+/// Adds members with their scores, at least one, to the sorted set at the first key, and writes the reply of ZADD.
+pub(super) fn add_entries(ctx: &mut Ctx, options: AddOptions, entries: &[(&[u8], f64)]) -> Outcome {
+    let key = ctx.argv[1];
     let (mut added, mut updated, mut last) = (0, 0, None);
     if !options.xx || ctx.exists(key) {
         let mut edit = ctx.edit_or_create::<SortedSet>(key)?;
         let (set, limits) = edit.with_limits();
         // For a new set, Redis chooses the encoding by the length of the first member.
-        let longest = if set.is_empty() { pairs[0][1].len() } else { 0 };
-        set.expect(pairs.len(), longest, limits);
-        for ([_, member], score) in pairs.iter().zip(scores) {
+        let longest = if set.is_empty() { entries[0].0.len() } else { 0 };
+        set.expect(entries.len(), longest, limits);
+        for &(member, score) in entries {
             last = match options.apply(set, member, score, limits) {
                 Ok(Change::Refused) => None,
                 Ok(Change::Kept(score)) => Some(score),

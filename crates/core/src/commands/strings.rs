@@ -203,6 +203,7 @@ pub const COMMANDS: &[Command] = &[
             begin: Begin::Index(1),
             find: Find::Range { last: 0, step: 1, limit: 0 },
         }],
+        variable_flags: set_flags,
         summary: "Sets a string, with conditions and an expiry if asked.",
         complexity: "O(1)",
         run: set,
@@ -273,9 +274,10 @@ fn get(ctx: &mut Ctx) -> Outcome {
 
 /// Writes the string at a key, or a null.
 fn reply_value(ctx: &mut Ctx, key: &[u8]) -> Outcome {
-    match current(ctx, key)? {
-        Some(bytes) => ctx.reply.bulk(&bytes),
-        None => ctx.reply.null(),
+    let (value, reply) = ctx.read_and_reply::<StringValue>(key)?;
+    match value {
+        Some(value) => reply.bulk(value.bytes(&mut itoa::Buffer::new())),
+        None => reply.null(),
     }
     Ok(())
 }
@@ -324,6 +326,12 @@ fn expiry_at(ctx: &Ctx, (time, unit, base): Time) -> Result<Expiry, Error> {
     let time = crate::num::parse_i64(time).ok_or(error::NOT_AN_INTEGER)?;
     let at = if time > 0 { to_unix_ms(time, unit, base, ctx.now().wall_ms()) } else { None };
     at.map(Expiry::At).ok_or_else(|| error::invalid_expire(ctx.command.name))
+}
+
+/// Returns what a SET does with its key: with GET it also reads it.
+fn set_flags(call: &[&[u8]]) -> &'static [&'static str] {
+    let reads = call.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"GET"));
+    if reads { &["RW", "access", "update"] } else { &["OW", "update"] }
 }
 
 fn set(ctx: &mut Ctx) -> Outcome {
@@ -552,8 +560,9 @@ fn setrange(ctx: &mut Ctx) -> Outcome {
 
 fn getrange(ctx: &mut Ctx) -> Outcome {
     let (start, end) = (ctx.int(2)?, ctx.int(3)?);
-    let value = current(ctx, ctx.argv[1])?.unwrap_or_default();
-    ctx.reply.bulk(slice(&value, start, end));
+    let (value, reply) = ctx.read_and_reply::<StringValue>(ctx.argv[1])?;
+    let mut digits = itoa::Buffer::new();
+    reply.bulk(slice(value.map_or(&[], |value| value.bytes(&mut digits)), start, end));
     Ok(())
 }
 

@@ -8,13 +8,18 @@ use crate::version::Version;
 
 /// The rows of every family.
 const FAMILIES: &[&[Command]] = &[
+    bitfield::COMMANDS,
+    bitmaps::COMMANDS,
     clients::COMMANDS,
     config::COMMANDS,
     connection::COMMANDS,
     dump::COMMANDS,
     expiry::COMMANDS,
+    geo::COMMANDS,
+    geo_search::COMMANDS,
     hash_expiry::COMMANDS,
     hashes::COMMANDS,
+    hyperloglogs::COMMANDS,
     introspection::COMMANDS,
     keys::COMMANDS,
     list_moves::COMMANDS,

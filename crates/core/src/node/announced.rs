@@ -55,7 +55,7 @@ impl Node {
     }
 
     /// Records that a change of a key was announced.
-    pub(super) fn note_announced(&mut self, db: usize, key: &[u8]) {
+    pub(crate) fn note_announced(&mut self, db: usize, key: &[u8]) {
         self.announced.announced.insert((db, key.into()));
     }
 

@@ -223,6 +223,7 @@ impl Config {
             set_max_listpack_value: size("set-max-listpack-value", defaults.set_max_listpack_value),
             zset_max_listpack_entries: size("zset-max-listpack-entries", defaults.zset_max_listpack_entries),
             zset_max_listpack_value: size("zset-max-listpack-value", defaults.zset_max_listpack_value),
+            hll_sparse_max_bytes: size("hll-sparse-max-bytes", defaults.hll_sparse_max_bytes),
             list_max_listpack_size: self
                 .get("list-max-listpack-size")
                 .and_then(|text| text.parse().ok())

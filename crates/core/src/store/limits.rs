@@ -17,6 +17,8 @@ pub struct Limits {
     pub set_max_listpack_entries: usize,
     /// Bytes of a member of a set.
     pub set_max_listpack_value: usize,
+    /// Bytes of a sparse HyperLogLog.
+    pub hll_sparse_max_bytes: usize,
     /// Members of a sorted set.
     pub zset_max_listpack_entries: usize,
     /// Bytes of a member of a sorted set.
@@ -35,6 +37,7 @@ impl Limits {
             set_max_intset_entries: 512,
             set_max_listpack_entries: if version >= Version::V7_2 { 128 } else { 0 },
             set_max_listpack_value: 64,
+            hll_sparse_max_bytes: 3000,
             zset_max_listpack_entries: 128,
             zset_max_listpack_value: 64,
             list_max_listpack_size: -2,

@@ -1,8 +1,10 @@
 //! The data of a node: databases, value types, and the encodings that `OBJECT ENCODING` reports.
 
+pub mod bits;
 mod check;
 pub mod db;
 pub mod hash;
+pub mod hyperloglog;
 pub mod limits;
 pub mod list;
 mod packed;

@@ -1,5 +1,7 @@
 //! Strings: an integer, a short text or a growable buffer.
 
+use std::borrow::Cow;
+
 use super::small_bytes::SmallBytes;
 use crate::num::parse_i64;
 
@@ -48,6 +50,15 @@ impl StringValue {
             StringValue::Int(number) => digits.format(*number).as_bytes(),
             StringValue::Embstr(short) => short,
             StringValue::Raw(bytes) => bytes,
+        }
+    }
+
+    /// Returns the bytes, copied if they have to be.
+    pub fn to_cow(&self) -> Cow<'_, [u8]> {
+        match self {
+            StringValue::Int(_) => Cow::Owned(self.to_vec()),
+            StringValue::Embstr(short) => Cow::Borrowed(short),
+            StringValue::Raw(bytes) => Cow::Borrowed(bytes),
         }
     }
 

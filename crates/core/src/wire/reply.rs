@@ -3,6 +3,7 @@
 //! A handler writes its reply once. RESP2 clients, RESP3 clients and `redis.call` inside scripts all receive that
 //! reply. Types that RESP2 lacks (maps, sets, doubles, booleans, null) take the form that Redis gives them in RESP2.
 
+use crate::long_double::LongDouble;
 use crate::num;
 use crate::version::Version;
 
@@ -184,6 +185,15 @@ impl Reply {
     /// Writes a double; in RESP2, a bulk string.
     pub fn double(&mut self, value: f64) {
         let text = num::format_double(value, self.version);
+        match self.protocol {
+            Protocol::Resp2 => self.bulk(text.as_bytes()),
+            Protocol::Resp3 => self.line(b',', text.as_bytes()),
+        }
+    }
+
+    /// Writes a double with all its decimals up to the seventeenth; in RESP2, a bulk string.
+    pub fn long_double(&mut self, value: LongDouble) {
+        let text = value.to_string();
         match self.protocol {
             Protocol::Resp2 => self.bulk(text.as_bytes()),
             Protocol::Resp3 => self.line(b',', text.as_bytes()),
