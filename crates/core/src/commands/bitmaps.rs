@@ -250,7 +250,7 @@ fn bitpos(ctx: &mut Ctx) -> Outcome {
 
 /// Parses the name of an operation. BITOP has some of them since 8.2 only.
 fn parse_operation(word: &[u8], version: Version) -> Option<Operation> {
-    let has_all = version.number() >= release_number("8.2.0");
+    let has_all = version >= Version::V8_2;
     match word.to_ascii_lowercase().as_slice() {
         b"and" => Some(Operation::And),
         b"or" => Some(Operation::Or),
