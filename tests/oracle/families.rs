@@ -47,6 +47,8 @@ families! {
     sets,
     sort,
     sorted_sets,
+    stream_groups,
+    streams,
     strings,
     transactions,
 }

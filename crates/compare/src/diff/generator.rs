@@ -111,6 +111,7 @@ impl Generator {
             "list-max-listpack-size",
             "zset-max-listpack-entries",
             "set-max-intset-entries",
+            "stream-node-max-entries",
         ] {
             if self.pools.once_in(4) {
                 say(0, &format!("CONFIG SET {param} 2"), Compare::Exactly);

@@ -62,6 +62,7 @@ const SETTINGS: &[&str] = &[
     "hash-max-listpack-value",
     "list-max-listpack-size",
     "set-max-intset-entries",
+    "stream-node-max-entries",
     "zset-max-listpack-entries",
     "zset-max-listpack-value",
     "maxmemory-policy",

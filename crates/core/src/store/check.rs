@@ -17,6 +17,9 @@ impl Store {
                 assert_eq!(db.find(key), Some(slot), "{name}: the index refers to another slot");
                 assert!(!entry.value.is_empty(), "{name}: an empty value was not deleted");
                 volatile += entry.expires_at_ms().is_some() as usize;
+                if let Value::Stream(stream) = &entry.value {
+                    stream.check();
+                }
                 let field_end_ms = match &entry.value {
                     Value::Hash(hash) => hash.next_expiry_ms(),
                     _ => None,
