@@ -82,7 +82,7 @@ impl<'a> Read<'a> {
                 read.count = words.int()?.max(0) as usize;
             } else if words.take_with("STREAMS", 1) {
                 let rest = words.rest();
-                if rest.len() % 2 != 0 {
+                if !rest.len().is_multiple_of(2) {
                     return Err(unbalanced(ctx));
                 }
                 (read.keys, read.ids) = rest.split_at(rest.len() / 2);
@@ -394,8 +394,8 @@ fn serve_history(
         written += 1;
     }
     reply.end_array(at, written);
-    // Reading what is pending counts as a change before 7.2.
-    let changes = (ctx.version() < Version::V7_2) as usize;
+    // Reading what is pending counts as a change before 7.4.
+    let changes = (ctx.version() < Version::V7_4) as usize;
     let Some(mut stream) = ctx.edit::<Stream>(key)? else { return Ok(()) };
     if let Some(found) = stream.groups.get_mut(group) {
         for id in delivered {

@@ -272,6 +272,11 @@ impl Stream {
         size_of::<Stream>() + listpacks + self.nodes.len() * NODE_BYTES + groups.sum::<usize>()
     }
 
+    /// Returns the number of entries and of what is pending in all groups.
+    pub fn parts(&self) -> usize {
+        self.len + self.groups.values().map(Group::pending_len).sum::<usize>()
+    }
+
     /// Asserts that the counts agree with the nodes and the groups.
     ///
     /// # Panics
