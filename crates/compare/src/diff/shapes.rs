@@ -114,7 +114,6 @@ const STREAMS: &[&str] = &[
     "xinfo|groups",
     "xinfo|stream",
     "client|unblock",
-    "swapdb",
     "flushdb",
 ];
 

@@ -145,13 +145,13 @@ impl<'a> Read<'a> {
 
     /// Blocks the client until one of the streams has entries.
     fn wait(&self, ctx: &mut Ctx, starts: &[From], timeout_ms: u64) {
-        // The request that runs again must not read `$` and `+` anew.
+        // The request that runs again must not read `$` anew. It reads `+` anew, as in Redis.
         let texts: Vec<Vec<u8>> = starts
             .iter()
             .zip(self.ids)
             .map(|(start, word)| match start {
-                From::After(id) => id.text().to_vec(),
-                From::New => word.to_vec(),
+                From::After(id) if c_text(word) == b"$" => id.text().to_vec(),
+                _ => word.to_vec(),
             })
             .collect();
         let options = ctx.argv.len() - self.ids.len();

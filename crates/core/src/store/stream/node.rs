@@ -94,7 +94,7 @@ impl Node {
         let size = |at: usize| number(at).and_then(|number| usize::try_from(number).ok());
         let (count, deleted, fields) = (size(0)?, size(1)?, size(2)?);
         let mut at = fields.checked_add(3)?;
-        if number(at)? != 0 || count == 0 {
+        if number(at)? != 0 {
             return None;
         }
         at += 1;
