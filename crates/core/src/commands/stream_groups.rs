@@ -236,7 +236,12 @@ fn xgroup_setid(ctx: &mut Ctx) -> Outcome {
     let (key, name) = (ctx.argv[2], ctx.argv[3]);
     let last_id = edit_group(ctx, key, name)?.last_id;
     check_len(ctx, 7)?;
-    let id = Options::id(ctx, last_id)?;
+    // Unlike CREATE, this takes `-` and `+` too.
+    let id = match ctx.argv[4] {
+        b"-" => StreamId::MIN,
+        b"+" => StreamId::MAX,
+        _ => Options::id(ctx, last_id)?,
+    };
     let mut stream = edit_group(ctx, key, name)?;
     if let Some(group) = stream.groups.get_mut(name) {
         group.last_id = id;

@@ -18,7 +18,6 @@ pub use id::{StreamId, WrittenId};
 pub use node::{Entry, Node};
 
 use super::Limits;
-use crate::version::Version;
 
 /// The memory of a node besides its listpack, and of a pending entry, in bytes: keys and values of maps that are two thirds
 /// full.
@@ -232,13 +231,12 @@ impl Stream {
     }
 
     /// Notes that a group has read these entries, in ascending order.
-    pub fn advance(&mut self, group: &[u8], ids: &[StreamId], version: Version) {
+    pub fn advance(&mut self, group: &[u8], ids: &[StreamId]) {
         let Some(before) = self.groups.get(group) else { return };
         let (mut last_id, mut entries_read) = (before.last_id, before.entries_read);
         for &id in ids.iter().filter(|id| **id > before.last_id) {
-            let from = if version < Version::V7_4 { id } else { last_id };
             entries_read = match entries_read {
-                Some(count) if !self.has_tombstone_from(from) => Some(count.wrapping_add(1)),
+                Some(count) if !self.has_tombstone_from(id) => Some(count.wrapping_add(1)),
                 _ if self.entries_added > 0 => self.entries_up_to(id),
                 unknown => unknown,
             };
