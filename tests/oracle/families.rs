@@ -51,6 +51,8 @@ families! {
     sets,
     sort,
     sorted_sets,
+    stream_groups,
+    streams,
     strings,
     tracking,
     transactions,

@@ -164,10 +164,10 @@ fn same(ours: &[u8], theirs: &[u8], how: &Compare) -> bool {
             let number = |bytes: &[u8]| {
                 String::from_utf8_lossy(bytes.trim_ascii()).trim_start_matches([':', '$']).parse::<i64>()
             };
-            fn parts(bytes: &[u8]) -> Vec<&[u8]> {
-                if bytes.starts_with(b"*") { elements(bytes) } else { vec![bytes] }
-            }
-            let (a, b) = (parts(ours), parts(theirs));
+            // Line by line, because numbers may be deep inside.
+            let lines =
+                |bytes: &'_ [u8]| bytes.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect::<Vec<_>>();
+            let (a, b) = (lines(ours), lines(theirs));
             a.len() == b.len()
                 && a.iter().zip(&b).all(|(a, b)| match (number(a), number(b)) {
                     (Ok(a), Ok(b)) => (a - b).abs() <= 100 && (a < 0) == (b < 0),

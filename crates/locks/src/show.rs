@@ -28,5 +28,6 @@ pub fn show_value(value: &Value) -> String {
             format!("{{{}}}", members.collect::<Vec<_>>().join(", "))
         }
         Value::Set(set) => format!("{} members", set.len()),
+        Value::Stream(stream) => format!("{} entries", stream.len()),
     }
 }

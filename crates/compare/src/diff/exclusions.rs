@@ -64,6 +64,8 @@ pub const EXCLUDED: &[(&str, &str)] = &[
     ("pubsub|help", "Redlatch has its own texts"),
     ("script|help", "Redlatch has its own texts"),
     ("slowlog|help", "Redlatch has its own texts"),
+    ("xgroup|help", "Redlatch has its own texts"),
+    ("xinfo|help", "Redlatch has its own texts"),
     ("command|docs", "Redlatch has its own texts"),
     ("script|debug", "switches the connection to the debugger"),
     ("script|kill", "depends on a script that is running"),
@@ -99,6 +101,9 @@ pub const RELAXED: &[(&str, Compare, &str)] = &[
     ("hpttl", Compare::Nearly, CLOCK),
     ("hexpiretime", Compare::Nearly, CLOCK),
     ("hpexpiretime", Compare::Nearly, CLOCK),
+    ("xpending", Compare::Nearly, CLOCK),
+    ("xinfo|consumers", Compare::Nearly, CLOCK),
+    ("xinfo|stream", Compare::Nearly, CLOCK),
     ("hello", Compare::Kind, "contains the number of the connection"),
 ];
 

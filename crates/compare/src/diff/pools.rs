@@ -10,6 +10,8 @@ pub struct Pools {
     pub home: &'static [&'static str],
     /// Whether scripts are generated, rather than picked from a list.
     pub grows_scripts: bool,
+    /// The time of the newest id of a stream entry: ids have to grow.
+    entry_ms: usize,
 }
 
 /// All keys. The first letter hints at the type of the value that a key mostly has.
@@ -128,6 +130,36 @@ const DISTANCES: &[&str] = &[
     "-1",
 ];
 
+/// Ids of stream entries at limits, and texts that are almost ids.
+const ODD_IDS: &[&str] = &[
+    "0-0",
+    "0",
+    "0-1",
+    "0-*",
+    "1-*",
+    "18446744073709551615-18446744073709551615",
+    "18446744073709551615",
+    "18446744073709551615-*",
+    "18446744073709551616-0",
+    "9223372036854775808-9223372036854775808",
+    "1--1",
+    "1--01",
+    "-1-1",
+    "01-01",
+    " 5-1",
+    "5-+1",
+    "5- 1",
+    "5-1-1",
+    "1-",
+    "-",
+    "+",
+    "$",
+    ">",
+    "abc",
+    "",
+    "5-1\0",
+];
+
 /// TTLs are long or over at once: no key may expire while commands run.
 const SECONDS: &[&str] = &["1000", "20000", "300000", "1000"];
 const MS: &[&str] = &["1000000", "20000999", "300000500", "1000000"];
@@ -152,7 +184,7 @@ const ODD_TIMES: &[&str] = &[
 
 impl Pools {
     pub fn new(seed: u64) -> Pools {
-        Pools { rng: Rng::new(seed), home: KEYS, grows_scripts: false }
+        Pools { rng: Rng::new(seed), home: KEYS, grows_scripts: false, entry_ms: 0 }
     }
 
     /// Returns true once in `times`, at random.
@@ -203,6 +235,13 @@ impl Pools {
             "lex" => {
                 self.mostly(&["-", "+", "[a", "(a", "[b", "(field", "[", "("], &["a", "", "-1", "+a", "(\0"])
             }
+            "newid" => return self.new_entry_id().into_bytes(),
+            "id" if !self.once_in(12) => return self.entry_id().into_bytes(),
+            "id" => self.pick(ODD_IDS),
+            "idbound" => return self.id_bound().into_bytes(),
+            "group" => self.pick(&["g", "g", "g", "g2", "nogroup"]),
+            "consumer" => self.pick(&["c", "c", "d", "e", ""]),
+            "idle" => self.mostly(&["0", "0", "100000"], ODD_TIMES),
             "channel" => self.pick(&["c1", "c2", "chan", "", "c\0", "__keyspace@0__:k1"]),
             "channels" => self.pick(&["c*", "c?", "*", "[c]1", "chan", "__keyevent@*__:*", ""]),
             "db" => self.mostly(&["0", "1", "0", "1"], &["-1", "16", "15", "abc", "", "99999999999", "1 "]),
@@ -257,6 +296,37 @@ impl Pools {
                 "nokey",
                 "WITHSCORES",
             ]),
+        }
+    }
+
+    /// Returns the id of a new entry, mostly one that is greater than all before.
+    fn new_entry_id(&mut self) -> String {
+        self.entry_ms += self.rng.below(3);
+        match self.rng.below(24) {
+            0 => self.pick(ODD_IDS).to_owned(),
+            1 => self.entry_id(),
+            2..=8 => format!("{}-{}", self.entry_ms, self.rng.below(4)),
+            _ => format!("{}-*", self.entry_ms),
+        }
+    }
+
+    /// Returns the id of an entry that may be there.
+    fn entry_id(&mut self) -> String {
+        let ms = self.entry_ms.saturating_sub(self.rng.below(30).min(self.rng.below(30)));
+        match self.rng.below(6) {
+            0 => ms.to_string(),
+            1 => format!("{ms}-1"),
+            _ => format!("{ms}-0"),
+        }
+    }
+
+    fn id_bound(&mut self) -> String {
+        match self.rng.below(10) {
+            0..=2 => "-".to_owned(),
+            3..=5 => "+".to_owned(),
+            6 => format!("({}", self.entry_id()),
+            7 if self.once_in(2) => self.pick(&["(-", "(", "(0-0", "(18446744073709551615", "(+"]).to_owned(),
+            _ => self.entry_id(),
         }
     }
 

@@ -63,6 +63,7 @@ const SETTINGS: &[&str] = &[
     "list-max-listpack-size",
     "hll-sparse-max-bytes",
     "set-max-intset-entries",
+    "stream-node-max-entries",
     "zset-max-listpack-entries",
     "zset-max-listpack-value",
     "maxmemory-policy",

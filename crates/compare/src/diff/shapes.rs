@@ -52,6 +52,13 @@ pub const FAMILIES: &[Family] = &[
         foreign: 6,
     },
     Family {
+        name: "streams",
+        groups: &[Group::Stream],
+        also: STREAMS,
+        keys: &["t1", "t2", "t1"],
+        foreign: 16,
+    },
+    Family {
         name: "keys",
         groups: &[Group::Generic],
         also: &["set", "select"],
@@ -130,6 +137,26 @@ pub const HYPERLOGLOGS: &[&str] = &["p1", "p2", "p3"];
 
 /// The family whose scripts are generated.
 pub const RANDOM_LUA: &str = "lua";
+
+const STREAMS: &[&str] = &[
+    "xadd",
+    "xadd",
+    "xadd",
+    "xadd",
+    "xadd",
+    "xadd",
+    "xgroup|create",
+    "xgroup|create",
+    "xreadgroup",
+    "xreadgroup",
+    "xreadgroup",
+    "xack",
+    "xdel",
+    "xinfo|groups",
+    "xinfo|stream",
+    "client|unblock",
+    "flushdb",
+];
 
 const BLOCKING: &[&str] = &[
     "blpop",
@@ -438,6 +465,43 @@ const SHAPES: &[(&str, &str)] = &[
     ("zscore", "key member"),
     ("zunion", "#key { WEIGHTS float float | WEIGHTS float | AGGREGATE ( SUM | MIN | MAX ) | WITHSCORES }"),
     ("zunionstore", "key #key { WEIGHTS float float | WEIGHTS float | AGGREGATE ( SUM | MIN | MAX ) }"),
+    // Streams.
+    ("xack", "key group id..."),
+    (
+        "xadd",
+        "key { NOMKSTREAM | MAXLEN count | MAXLEN = count | MAXLEN ~ count [ LIMIT count ] | MINID id | MINID ~ id [ LIMIT count ] } newid ( field value )...",
+    ),
+    ("xautoclaim", "key group consumer idle ( id | id | - | 0 | $ ) { COUNT count | JUSTID }"),
+    (
+        "xclaim",
+        "key group consumer idle id... { FORCE | JUSTID | IDLE idle | TIME ( 1 | 1000000 | abc | -1 ) | RETRYCOUNT int | LASTID id }",
+    ),
+    ("xdel", "key id..."),
+    ("xgroup|create", "key group ( id | 0 | $ | 0 ) { MKSTREAM | ENTRIESREAD int }"),
+    ("xgroup|createconsumer", "key group consumer"),
+    ("xgroup|delconsumer", "key group consumer"),
+    ("xgroup|destroy", "key group"),
+    ("xgroup|setid", "key group ( id | 0 | $ ) { ENTRIESREAD int }"),
+    ("xinfo|consumers", "key group"),
+    ("xinfo|groups", "key"),
+    ("xinfo|stream", "key [ FULL | FULL COUNT count | any ]"),
+    ("xlen", "key"),
+    (
+        "xpending",
+        "key group [ idbound idbound count | IDLE idle idbound idbound count | idbound idbound count consumer | IDLE idle idbound idbound count consumer ]",
+    ),
+    ("xrange", "key idbound idbound [ COUNT count ]"),
+    (
+        "xread",
+        "{ COUNT count } [ BLOCK ( 0 | 1000000 | abc | -1 ) ] STREAMS ( key ( id | id | 0 | $ | + | > ) | key key id id | key key $ id )",
+    ),
+    (
+        "xreadgroup",
+        "( GROUP group consumer { COUNT count | NOACK } STREAMS ( key ( id | > | > | > | 0 | $ | + ) | key key > id | key key > > ) | GROUP group consumer BLOCK ( 0 | 1000000 ) { COUNT count | NOACK } STREAMS ( key > | key key > > ) )",
+    ),
+    ("xrevrange", "key idbound idbound [ COUNT count ]"),
+    ("xsetid", "key id { ENTRIESADDED int | MAXDELETEDID id }"),
+    ("xtrim", "key ( MAXLEN | MINID ) ( count | = count | ~ count [ LIMIT count ] | id | ~ id )"),
     // Keys of any type. GT and LT only for absolute times: the order of two relative times depends on the clock.
     ("copy", "key key { DB db | REPLACE }"),
     ("del", "key..."),
@@ -449,7 +513,10 @@ const SHAPES: &[(&str, &str)] = &[
     ("object|encoding", "key"),
     ("pexpire", "key ( ms { NX | XX } | ( -1 | 0 | abc ) { NX | XX | GT | LT } )"),
     ("pexpireat", "key ( atms | past ) { NX | XX | GT | LT }"),
-    ("scan", "=0 COUNT 10000 { MATCH pattern | TYPE ( string | hash | list | set | zset | nosuch ) }"),
+    (
+        "scan",
+        "=0 COUNT 10000 { MATCH pattern | TYPE ( string | hash | list | set | zset | stream | nosuch ) }",
+    ),
     // Equal elements of a set, and all with BY nosort, come in hash-table order: no LIMIT or STORE may be applied to them.
     (
         "sort",

@@ -9,7 +9,7 @@ use crate::error::{self, Error, Outcome};
 use crate::num;
 use crate::store::bits::{self, Operation};
 use crate::store::{StringValue, ValueType};
-use crate::version::{Version, release_number};
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {

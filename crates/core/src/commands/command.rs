@@ -114,6 +114,7 @@ pub enum Group {
     Server,
     Set,
     SortedSet,
+    Stream,
     String,
     Transactions,
 }
@@ -131,6 +132,7 @@ impl Group {
             Group::Scripting => &["scripting"],
             Group::Set => &["set"],
             Group::SortedSet => &["sortedset"],
+            Group::Stream => &["stream"],
             Group::String => &["string"],
             Group::Transactions => &["transaction"],
             Group::PubSub | Group::Server => &[],
@@ -152,6 +154,7 @@ impl Group {
             Group::Server => "server",
             Group::Set => "set",
             Group::SortedSet => "sorted-set",
+            Group::Stream => "stream",
             Group::String => "string",
             Group::Transactions => "transactions",
         }
@@ -300,7 +303,8 @@ pub fn key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Option<Vec<usize>> {
                 let end = if last >= 0 {
                     begin + last as usize
                 } else if limit > 1 {
-                    begin + (argv.len() - begin) / limit as usize + last as usize
+                    let end = (argv.len() - begin) / limit as usize;
+                    (begin + end).saturating_sub(last.unsigned_abs() as usize)
                 } else {
                     (argv.len() as i64 + last as i64).max(0) as usize
                 };

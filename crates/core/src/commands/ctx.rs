@@ -237,6 +237,14 @@ impl<'a> Ctx<'a> {
         Ok((value, self.reply))
     }
 
+    /// Returns the value of a key that the call has already looked up, together with the reply; `None` if there is no such value
+    /// of this type. Counts and marks nothing.
+    pub fn read_quietly<T: ValueType>(&mut self, key: &[u8]) -> (Option<&T>, &mut Reply) {
+        let slot = self.find_quietly(key);
+        let entry = slot.and_then(|slot| self.node.store.dbs[self.db].entry(slot));
+        (entry.and_then(|entry| T::of(&entry.value)), self.reply)
+    }
+
     /// Records that the handler is about to change a key: debug builds check at the end of the event that a key which
     /// changed was also announced.
     fn note_edit(&mut self, _key: &[u8]) {
@@ -429,6 +437,18 @@ impl<'a> Ctx<'a> {
     /// Blocks the client until one of the keys is ready or `timeout_ms` has passed (0: no timeout). Where blocking is not
     /// possible, writes the reply of a timeout at once.
     pub fn wait_for(&mut self, wait: Wait, keys: &[&[u8]], timeout_ms: u64, reply: TimeoutReply) {
+        self.wait_for_as(wait, self.argv, keys, timeout_ms, reply);
+    }
+
+    /// Blocks the client as [`wait_for`](Self::wait_for) does, with the arguments of the request that runs again.
+    pub fn wait_for_as(
+        &mut self,
+        wait: Wait,
+        argv: &[&[u8]],
+        keys: &[&[u8]],
+        timeout_ms: u64,
+        reply: TimeoutReply,
+    ) {
         match self.origin {
             Origin::Blocked => self.waits_again = true,
             Origin::Client => {
@@ -436,7 +456,7 @@ impl<'a> Ctx<'a> {
                 // A client that has waited gets the null array, whatever null the command has.
                 let reply = if reply == TimeoutReply::Null { TimeoutReply::NullArray } else { reply };
                 let deadline_ms = (timeout_ms > 0).then(|| self.now().mono_ms().saturating_add(timeout_ms));
-                self.node.block(self.id, wait, self.argv, keys, deadline_ms, reply);
+                self.node.block(self.id, wait, argv, keys, deadline_ms, reply);
             }
             Origin::Exec | Origin::Script => {
                 let acks = self.node.acked_replicas(self.id);

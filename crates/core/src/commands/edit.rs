@@ -8,6 +8,7 @@
 //! | [`done`](Edit::done) | the value changed |
 //! | [`done_if_any`](Edit::done_if_any) | the value changed if the count of changes is not zero |
 //! | [`done_without_rearm`](Edit::done_without_rearm) | a hash changed, but no expiry of its fields did |
+//! | [`done_unwatched`](Edit::done_unwatched) | a stream changed in a way that WATCH does not see |
 //! | [`unchanged`](Edit::unchanged) | the handler borrowed the value mutably and changed nothing that clients can read |
 //! | [`done_without_event`](Edit::done_without_event) | the value changed, and no keyspace event follows |
 //! | [`unannounced`](Edit::unannounced) | the value changed in a way that Redis keeps to itself |
@@ -22,7 +23,7 @@ use std::ops::{Deref, DerefMut};
 use super::ctx::Ctx;
 use crate::node::Node;
 use crate::node::notify::Class;
-use crate::store::{Hash, Limits, List, Set, SortedSet, StringValue, Value, ValueType};
+use crate::store::{Hash, Limits, List, Set, SortedSet, Stream, StringValue, Value, ValueType};
 
 /// A type of value that handlers change through an [`Edit`].
 pub trait Editable: Sized {
@@ -30,7 +31,7 @@ pub trait Editable: Sized {
     const CLASS: Class;
     /// Whether parts of the value expire by themselves, so that a change may move the key's timer.
     const HAS_FIELD_EXPIRIES: bool = false;
-    /// Whether the value is a collection, which is deleted with its last element. A string may be empty.
+    /// Whether the value is a collection, which is deleted with its last element. A string and a stream may be empty.
     const IS_COLLECTION: bool = true;
 
     /// Returns the value as this type, or `None` if it is of another one.
@@ -62,6 +63,7 @@ editable!(List, LIST);
 editable!(Set, SET);
 editable!(SortedSet, ZSET);
 editable!(Hash, HASH, HAS_FIELD_EXPIRIES: true);
+editable!(Stream, STREAM, IS_COLLECTION: false);
 
 /// A value of any type, for commands that store a value whole and never an empty collection: RENAME, MOVE, COPY, RESTORE.
 impl Editable for Value {
@@ -193,6 +195,20 @@ impl Edit<'_, '_, Hash> {
     #[inline]
     pub fn done_without_rearm(self, event: &str, changes: usize) {
         self.announce(event, changes);
+    }
+}
+
+impl Edit<'_, '_, Stream> {
+    /// Finishes a change of groups or ids, which replicas get but which breaks no watch: publishes the event, if there is one,
+    /// and counts the changes.
+    pub fn done_unwatched(mut self, event: Option<&str>, changes: usize) {
+        self.at.obligation.fulfil();
+        let Edit { node, at: Postponed { db, key, .. } } = self;
+        node.note_changed(db, key);
+        if let Some(event) = event {
+            node.notify(Class::STREAM, event, db, key);
+        }
+        node.dirty += changes as u64;
     }
 }
 

@@ -240,6 +240,7 @@ impl crate::node::Node {
         self.note_all_keys(db);
         self.dirty += self.store.dbs[db].len() as u64;
         self.store.clear(db);
+        self.signal_db_ready(db);
     }
 }
 

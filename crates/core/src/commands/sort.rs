@@ -177,7 +177,7 @@ fn read_elements(ctx: &mut Ctx) -> Result<(Vec<Vec<u8>>, bool), Error> {
             set.become_skiplist();
             Ok((set.iter().map(|(member, _)| member.to_vec()).collect(), false))
         }
-        Value::String(_) | Value::Hash(_) => Err(error::WRONG_TYPE),
+        Value::String(_) | Value::Hash(_) | Value::Stream(_) => Err(error::WRONG_TYPE),
     }
 }
 

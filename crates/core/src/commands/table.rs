@@ -35,6 +35,10 @@ const FAMILIES: &[&[Command]] = &[
     sorted_set_ranges::COMMANDS,
     sorted_sets::COMMANDS,
     sort::COMMANDS,
+    stream_groups::COMMANDS,
+    stream_info::COMMANDS,
+    stream_reads::COMMANDS,
+    streams::COMMANDS,
     strings::COMMANDS,
     transactions::COMMANDS,
 ];

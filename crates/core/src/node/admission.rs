@@ -3,7 +3,7 @@
 use super::Node;
 use super::session::SessionId;
 use crate::commands::command::{
-    ALLOW_BUSY, BLOCKING, Command, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, WRITE,
+    ALLOW_BUSY, BLOCKING, Command, Group, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, WRITE,
 };
 use crate::commands::table;
 use crate::error::{self, Error};
@@ -90,8 +90,9 @@ impl Node {
 
     /// Makes the checks that apply only to calls from scripts.
     fn admit_call(&self, command: &Command, read_only: bool, wrote: bool) -> Result<(), Error> {
-        // Before 7.2 scripts could not call blocking commands, except those that were new in 7.0.
-        let waits = command.has(BLOCKING) && command.is_older_than(Version::V7_0);
+        // Before 7.2 scripts could not call blocking commands, except those that were new in 7.0 and those of streams.
+        let waits =
+            command.has(BLOCKING) && command.is_older_than(Version::V7_0) && command.group != Group::Stream;
         if command.has(NOSCRIPT) || waits && self.config.version < Version::V7_2 {
             return Err(Error::new("ERR This Redis command is not allowed from script"));
         }

@@ -12,7 +12,7 @@ use foldhash::fast::FixedState;
 
 use super::Node;
 use super::digest::digest_value;
-use crate::store::Store;
+use crate::store::{Store, Value};
 
 type Place = (usize, Box<[u8]>);
 
@@ -31,6 +31,10 @@ const MAX_BYTES: usize = 4096;
 fn fingerprint(store: &Store, db: usize, key: &[u8]) -> Option<Option<u64>> {
     let data = &store.dbs[db];
     let Some(entry) = data.find(key).and_then(|slot| data.entry(slot)) else { return Some(None) };
+    // A stream of that size is too long to be read at each event.
+    if matches!(&entry.value, Value::Stream(stream) if stream.parts() > MAX_BYTES / 16) {
+        return None;
+    }
     let mut hasher = FixedState::default().build_hasher();
     let mut len = 0;
     hasher.write_i64(entry.expires_at_ms().unwrap_or(-1));

@@ -30,9 +30,11 @@ pub struct Blocking {
     postponed: Vec<SessionId>,
     /// The number of blocked clients, for INFO.
     pub len: usize,
-    /// The number of clients that wait for a list, and for a sorted set.
+    /// The number of clients that wait for a list, a sorted set, a stream, and a stream through a group.
     for_lists: usize,
     for_sorted_sets: usize,
+    for_streams: usize,
+    for_stream_groups: usize,
 }
 
 /// The clients that watch each key.
@@ -66,6 +68,11 @@ impl Blocking {
             waits(Wait::SortedSet).count(),
             "wrong number of clients that wait for sorted sets"
         );
+        assert_eq!(
+            (self.for_streams, self.for_stream_groups),
+            (waits(Wait::Stream).count(), waits(Wait::StreamGroup).count()),
+            "wrong number of clients that wait for streams"
+        );
         assert_eq!(self.postponed.len(), postponed, "wrong number of postponed clients");
         assert!(self.queues.values().all(|queue| !queue.is_empty()), "a key has an empty queue");
         assert_eq!(
@@ -81,17 +88,38 @@ impl Blocking {
         match wait {
             Wait::List => Some(&mut self.for_lists),
             Wait::SortedSet => Some(&mut self.for_sorted_sets),
+            Wait::Stream => Some(&mut self.for_streams),
+            Wait::StreamGroup => Some(&mut self.for_stream_groups),
             _ => None,
+        }
+    }
+
+    /// Returns whether a client waits for this type of value, at any key.
+    fn awaits(&self, value: &Value) -> bool {
+        match value {
+            Value::List(_) => self.for_lists > 0,
+            Value::SortedSet(_) => self.for_sorted_sets > 0,
+            Value::Stream(_) => self.for_streams + self.for_stream_groups > 0,
+            Value::String(_) | Value::Set(_) | Value::Hash(_) => false,
+        }
+    }
+
+    /// Notes that a key is ready, if clients wait for it.
+    fn push_ready(&mut self, key: DbKey) {
+        if self.queues.contains_key(&key) && !self.ready.contains(&key) {
+            self.ready.push_back(key);
         }
     }
 }
 
-/// Returns the way of waiting that this value may satisfy.
-fn awaited_as(value: &Value) -> Option<Wait> {
-    match value {
-        Value::List(_) => Some(Wait::List),
-        Value::SortedSet(_) => Some(Wait::SortedSet),
-        _ => None,
+/// Returns whether a key with this value, or without one, may end a wait. The end of a stream ends the wait for its groups.
+fn may_end(wait: Wait, value: Option<&Value>) -> bool {
+    match wait {
+        Wait::List => matches!(value, Some(Value::List(_))),
+        Wait::SortedSet => matches!(value, Some(Value::SortedSet(_))),
+        Wait::Stream => matches!(value, Some(Value::Stream(_))),
+        Wait::StreamGroup => true,
+        _ => false,
     }
 }
 
@@ -165,14 +193,21 @@ impl Node {
         }
         let store = &self.store.dbs[db];
         let entry = store.find(key).and_then(|slot| store.entry(slot));
-        let awaited =
-            entry.and_then(|entry| awaited_as(&entry.value)).and_then(|wait| self.blocking.count(wait));
-        if awaited.is_none_or(|count| *count == 0) {
+        if entry.is_some_and(|entry| self.blocking.awaits(&entry.value)) {
+            self.blocking.push_ready((db, key.into()));
+        }
+    }
+
+    /// Notes that a key has changed: if it no longer holds a stream, the clients that wait for one of its groups are served an
+    /// error.
+    pub(super) fn signal_gone(&mut self, db: usize, key: &[u8]) {
+        if self.blocking.for_stream_groups == 0 {
             return;
         }
-        let key = (db, key.into());
-        if self.blocking.queues.contains_key(&key) && !self.blocking.ready.contains(&key) {
-            self.blocking.ready.push_back(key);
+        let store = &self.store.dbs[db];
+        let entry = store.find(key).and_then(|slot| store.entry(slot));
+        if !entry.is_some_and(|entry| matches!(entry.value, Value::Stream(_))) {
+            self.blocking.push_ready((db, key.into()));
         }
     }
 
@@ -182,11 +217,10 @@ impl Node {
             // Clients that block from here on are not served in this round.
             let last = self.blocking.last_ticket;
             let mut after = 0;
-            while let Some(kind) = self.kind_of(&key)
-                && let Some((ticket, id)) = self.blocking.next_waiting(&key, after, last)
-            {
+            while let Some((ticket, id)) = self.blocking.next_waiting(&key, after, last) {
                 let blocked = self.sessions[id].blocked.as_ref();
-                if blocked.is_some_and(|blocked| blocked.wait == kind) {
+                let value = self.value_of(&key);
+                if blocked.is_some_and(|blocked| may_end(blocked.wait, value)) {
                     self.retry_blocked(id, &key.1);
                 }
                 after = ticket;
@@ -194,11 +228,11 @@ impl Node {
         }
     }
 
-    /// Returns the way of waiting that the value of a key may satisfy, if any.
-    fn kind_of(&self, (db, key): &DbKey) -> Option<Wait> {
+    /// Returns the value of a live key.
+    fn value_of(&self, (db, key): &DbKey) -> Option<&Value> {
         let db = &self.store.dbs[*db];
         let entry = db.find(key).and_then(|slot| db.entry(slot))?;
-        if entry.is_expired(self.store.now) { None } else { awaited_as(&entry.value) }
+        (!entry.is_expired(self.store.now)).then_some(&entry.value)
     }
 
     /// Runs the request of a blocked client again. If it still has to wait, the client keeps its position in the queue.
@@ -332,16 +366,15 @@ impl Node {
         }
     }
 
-    /// Serves the clients that wait for keys of a database whose keys were all replaced.
+    /// Serves the clients that wait for keys of a database whose keys were all replaced or removed.
     pub fn signal_db_ready(&mut self, db: usize) {
         let waited: Vec<Box<[u8]>> =
             (self.blocking.queues.range((db, Box::default())..(db + 1, Box::default())))
                 .map(|((_, key), _)| key.clone())
                 .collect();
         for key in waited {
-            if self.store.dbs[db].find(&key).is_some() {
-                self.signal_ready(db, &key);
-            }
+            self.signal_ready(db, &key);
+            self.signal_gone(db, &key);
         }
     }
 }

@@ -228,6 +228,8 @@ impl Config {
                 .get("list-max-listpack-size")
                 .and_then(|text| text.parse().ok())
                 .unwrap_or(defaults.list_max_listpack_size),
+            stream_node_max_bytes: size("stream-node-max-bytes", defaults.stream_node_max_bytes),
+            stream_node_max_entries: size("stream-node-max-entries", 100) as u64,
             ..defaults
         }
     }

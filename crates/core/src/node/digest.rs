@@ -2,7 +2,8 @@
 
 use super::Node;
 use super::session::SubscriptionKind;
-use crate::store::{Entry, Value};
+use crate::store::stream::StreamId;
+use crate::store::{Entry, Stream, Value};
 
 impl Node {
     /// Feeds these to `sink`: keys with their values and expiries; subscriptions; each session's number, database,
@@ -47,11 +48,40 @@ pub(super) fn digest_value(value: &Value, sink: &mut dyn FnMut(&[u8])) {
             bytes(sink, member);
             number(sink, score.to_bits() as i64);
         }),
+        Value::Stream(stream) => digest_stream(stream, sink),
         Value::Hash(hash) => hash.iter().for_each(|field| {
             bytes(sink, field.name);
             bytes(sink, field.value);
             number(sink, field.expires_at_ms.unwrap_or(-1));
         }),
+    }
+}
+
+/// Feeds the nodes as they are, and the groups; times of consumers too, because replies show them.
+fn digest_stream(stream: &Stream, sink: &mut dyn FnMut(&[u8])) {
+    for (first, node) in stream.nodes() {
+        sink(&first.to_bytes());
+        bytes(sink, node.bytes());
+    }
+    for id in [stream.last_id, stream.first_id, stream.max_deleted_id] {
+        sink(&id.to_bytes());
+    }
+    number(sink, stream.entries_added as i64);
+    for (name, group) in &stream.groups {
+        bytes(sink, name);
+        sink(&group.last_id.to_bytes());
+        number(sink, group.entries_read.map_or(-1, |count| count as i64));
+        for consumer in group.consumers() {
+            bytes(sink, &consumer.name);
+            number(sink, consumer.seen_ms);
+            number(sink, consumer.active_ms);
+        }
+        for (id, pending) in group.pending_range(StreamId::MIN, StreamId::MAX) {
+            sink(&id.to_bytes());
+            bytes(sink, &group.consumer(pending.consumer).name);
+            number(sink, pending.delivered_ms);
+            number(sink, pending.deliveries as i64);
+        }
     }
 }
 

@@ -99,14 +99,20 @@ impl Node {
     /// Notes that a key has changed: breaks the watches on it and records it for the replicas. The insertion of a key
     /// signals the clients that are blocked on it.
     pub fn signal_modified(&mut self, db: usize, key: &[u8]) {
-        #[cfg(debug_assertions)]
-        self.note_announced(db, key);
         if !self.watchers.is_empty() {
             self.break_watches(db, key);
         }
         if self.tracking.clients > 0 {
             self.invalidate(key);
         }
+        self.signal_gone(db, key);
+        self.note_changed(db, key);
+    }
+
+    /// Notes that a key has changed in a way that watches do not see: records it for the replicas.
+    pub fn note_changed(&mut self, db: usize, key: &[u8]) {
+        #[cfg(debug_assertions)]
+        self.note_announced(db, key);
         self.replication.note_key(db, key);
     }
 

@@ -63,6 +63,10 @@ pub struct Multi {
 pub enum Wait {
     List,
     SortedSet,
+    /// XREAD: new entries of a stream.
+    Stream,
+    /// XREADGROUP: new entries, or the end of the stream or the group.
+    StreamGroup,
     /// WAIT: until this many replicas have the client's writes.
     Replicas(u64),
     /// WAITAOF: until this many replicas have acknowledged the client's writes.

@@ -25,6 +25,10 @@ pub struct Limits {
     pub zset_max_listpack_value: usize,
     /// Elements in one node of a list; −1 … −5 mean 4, 8, 16, 32, 64 KiB.
     pub list_max_listpack_size: i32,
+    /// Bytes of a node of a stream; 0 means no limit.
+    pub stream_node_max_bytes: usize,
+    /// Entries of a node of a stream; 0 means no limit.
+    pub stream_node_max_entries: u64,
 }
 
 impl Limits {
@@ -41,6 +45,8 @@ impl Limits {
             zset_max_listpack_entries: 128,
             zset_max_listpack_value: 64,
             list_max_listpack_size: -2,
+            stream_node_max_bytes: 4096,
+            stream_node_max_entries: 100,
         }
     }
 }

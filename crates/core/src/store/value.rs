@@ -1,6 +1,6 @@
 //! The values that keys can hold.
 
-use super::{Hash, Limits, List, Now, Set, SortedSet, StringValue};
+use super::{Hash, Limits, List, Now, Set, SortedSet, Stream, StringValue};
 
 /// A value of one of Redis's types.
 #[derive(Clone)]
@@ -10,6 +10,7 @@ pub enum Value {
     Set(Set),
     SortedSet(SortedSet),
     Hash(Hash),
+    Stream(Box<Stream>),
 }
 
 impl Value {
@@ -21,6 +22,7 @@ impl Value {
             Value::Set(_) => "set",
             Value::SortedSet(_) => "zset",
             Value::Hash(_) => "hash",
+            Value::Stream(_) => "stream",
         }
     }
 
@@ -32,6 +34,7 @@ impl Value {
             Value::Set(value) => value.encoding(),
             Value::SortedSet(value) => value.encoding(),
             Value::Hash(value) => value.encoding(),
+            Value::Stream(_) => "stream",
         }
     }
 
@@ -47,13 +50,14 @@ impl Value {
                 Value::Hash(value) => {
                     value.iter().map(|field| field.name.len() + field.value.len() + 4).sum()
                 }
+                Value::Stream(value) => value.memory_bytes(),
             }
     }
 
-    /// Returns whether a collection has lost its last element. A string never counts as empty.
+    /// Returns whether a collection has lost its last element. A string never counts as empty, nor does a stream.
     pub fn is_empty(&self) -> bool {
         match self {
-            Value::String(_) => false,
+            Value::String(_) | Value::Stream(_) => false,
             Value::List(value) => value.is_empty(),
             Value::Set(value) => value.is_empty(),
             Value::SortedSet(value) => value.is_empty(),
@@ -122,6 +126,32 @@ kind!(List, List, List::new);
 kind!(Set, Set, |_| Set::intset());
 kind!(SortedSet, SortedSet, |limits| SortedSet::for_members(0, 0, limits));
 kind!(Hash, Hash, |_| Hash::new());
+
+impl ValueType for Stream {
+    fn of(value: &Value) -> Option<&Self> {
+        match value {
+            Value::Stream(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    fn of_mut(value: &mut Value) -> Option<&mut Self> {
+        match value {
+            Value::Stream(inner) => Some(inner),
+            _ => None,
+        }
+    }
+
+    fn empty(_: &Limits) -> Value {
+        Stream::default().into()
+    }
+}
+
+impl From<Stream> for Value {
+    fn from(inner: Stream) -> Value {
+        Value::Stream(Box::new(inner))
+    }
+}
 
 #[cfg(test)]
 mod tests {

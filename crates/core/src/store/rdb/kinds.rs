@@ -22,6 +22,12 @@ pub const ZSET_LISTPACK: u8 = 17;
 /// A list whose nodes are listpacks or plain.
 pub const LIST_QUICKLIST_2: u8 = 18;
 pub const SET_LISTPACK: u8 = 20;
+/// A stream, as Redis 5 wrote it.
+pub const STREAM_LISTPACKS: u8 = 15;
+/// A stream with its first id, its largest deleted id and counts of entries.
+pub const STREAM_LISTPACKS_2: u8 = 19;
+/// The same, with the last activity of each consumer.
+pub const STREAM_LISTPACKS_3: u8 = 21;
 /// A hash with an expiry for each field, as release candidates of 7.4 wrote it.
 pub const HASH_METADATA_PRE_GA: u8 = 22;
 pub const HASH_LISTPACK_EX_PRE_GA: u8 = 23;

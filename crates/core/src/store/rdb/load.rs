@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::reader::Reader;
-use super::{intset, kinds, listpack, ziplist, zipmap};
+use super::{intset, kinds, listpack, stream, ziplist, zipmap};
 use crate::num::{parse_f64, parse_i64};
 use crate::store::hash::Field;
 use crate::store::list::End;
@@ -36,6 +36,9 @@ pub fn value(reader: &mut Reader, limits: &Limits) -> Option<Value> {
         kinds::HASH => hash(reader, limits)?.into(),
         kinds::HASH_ZIPMAP | kinds::HASH_ZIPLIST | kinds::HASH_LISTPACK => {
             small_hash(reader, limits, kind)?.into()
+        }
+        kinds::STREAM_LISTPACKS | kinds::STREAM_LISTPACKS_2 | kinds::STREAM_LISTPACKS_3 => {
+            stream::load(reader, kind)?.into()
         }
         kinds::HASH_METADATA | kinds::HASH_METADATA_PRE_GA => expiring_hash(reader, limits, kind)?.into(),
         kinds::HASH_LISTPACK_EX | kinds::HASH_LISTPACK_EX_PRE_GA => {

@@ -6,7 +6,7 @@
 //! - `writer` and `reader` handle lengths and strings, which may be integers or compressed (`lzf`);
 //! - `listpack` and `intset` are the byte formats of small values, `ziplist` and `zipmap` those of earlier
 //!   releases;
-//! - `save` and `load` handle the value types.
+//! - `save` and `load` handle the value types, `stream` the streams.
 //!
 //! The reader does not trust its input: it checks every format entry by entry, and allocates nothing for a length that
 //! the payload cannot contain.
@@ -14,11 +14,12 @@
 mod crc64;
 mod intset;
 mod kinds;
-mod listpack;
+pub(super) mod listpack;
 mod load;
 mod lzf;
 mod reader;
 mod save;
+mod stream;
 mod writer;
 mod ziplist;
 mod zipmap;

@@ -2,7 +2,7 @@
 
 use super::listpack::Listpack;
 use super::writer::Writer;
-use super::{intset, kinds};
+use super::{intset, kinds, stream};
 use crate::num::format_double;
 use crate::store::hash::Field;
 use crate::store::set::Member;
@@ -20,6 +20,7 @@ pub fn value(writer: &mut Writer, value: &Value, version: Version) {
         Value::Set(set) => save_set(writer, set),
         Value::SortedSet(sorted_set) => save_sorted_set(writer, sorted_set, version),
         Value::Hash(hash) => save_hash(writer, hash),
+        Value::Stream(stream) => stream::save(writer, stream, version),
     }
 }
 

@@ -4,7 +4,8 @@ use proptest::sample::Index;
 use super::*;
 use crate::store::hash::Field;
 use crate::store::list::End;
-use crate::store::{Hash, List, Set, SortedSet, StringValue};
+use crate::store::stream::{Group, Pending, StreamId};
+use crate::store::{Hash, List, Set, SortedSet, Stream, StringValue};
 
 const VERSIONS: [Version; 3] = [Version::V7_0, Version::V7_2, Version::V7_4];
 
@@ -52,11 +53,29 @@ fn hash(fields: &[Vec<u8>], limits: &Limits) -> Hash {
     hash
 }
 
+/// Returns a stream with deleted entries, whose group has read a part of it.
+fn stream(parts: &[Vec<u8>], limits: &Limits) -> Stream {
+    let mut stream = Stream::default();
+    let id = |index: usize| StreamId { ms: index as u64 * 100, seq: 1 };
+    for (index, part) in parts.iter().enumerate() {
+        stream.append(id(index), &[&parts[index / 3], part], limits);
+    }
+    let mut group = Group::new(id(parts.len() / 2), Some(parts.len() as u64 / 2));
+    let consumers = [&b"c"[..], b"12"].map(|name| group.add_consumer(name, 1_700_000_000_000));
+    for index in 0..parts.len() / 2 {
+        let pending = Pending { consumer: consumers[index % 2], delivered_ms: index as i64, deliveries: 3 };
+        group.deliver(id(index), pending);
+    }
+    stream.groups.insert(b"g".as_slice().into(), group);
+    (0..parts.len()).step_by(7).for_each(|index| assert!(stream.delete(id(index))));
+    stream
+}
+
 /// The ingredients of a value: its type, the release that serializes it, and its parts.
 type Recipe = (u8, Version, Vec<Vec<u8>>);
 
 fn recipe() -> impl Strategy<Value = Recipe> {
-    (0..5u8, prop::sample::select(&VERSIONS), prop::collection::vec(element(), 1..200))
+    (0..6u8, prop::sample::select(&VERSIONS), prop::collection::vec(element(), 1..200))
 }
 
 fn make((kind, version, parts): &Recipe) -> (Value, Limits) {
@@ -66,6 +85,7 @@ fn make((kind, version, parts): &Recipe) -> (Value, Limits) {
         1 => list(parts, &limits).into(),
         2 => set(parts, &limits).into(),
         3 => sorted_set(parts, &limits).into(),
+        4 => stream(parts, &limits).into(),
         _ => hash(parts, &limits).into(),
     };
     (value, limits)
