@@ -11,6 +11,7 @@ mod demo;
 mod determinism;
 mod fuzz_cli;
 mod hostile;
+mod late_script;
 mod scenarios;
 mod script;
 mod sim;

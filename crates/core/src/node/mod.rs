@@ -235,6 +235,7 @@ impl Node {
                 self.kill_session(id);
             }
         }
+        self.abort_script();
         self.scripts.flush();
         self.run_id = self.rng.hex(40);
         if wipe {

@@ -76,6 +76,8 @@ pub enum Wait {
     Gate,
     /// The end of the client's own running script.
     Script,
+    /// Another client's running script: until it ends or is busy.
+    OtherScript,
 }
 
 /// A request that has begun and whose reply comes later.

@@ -173,6 +173,7 @@ impl World {
         for index in 0..self.nodes.len() {
             self.promote(index);
             let node = self.begin(index);
+            node.abort_script();
             (node.states, node.paused, node.stopped) = Default::default();
             node.replication.forced_acks = None;
             node.wall_jump_ms = 0;
@@ -253,9 +254,9 @@ impl World {
         nodes.filter_map(|node| node.store.timers.next_deadline_ms()).min()
     }
 
-    /// Returns how long the suspended script of a node has run, in ms, or `None` if there is none.
+    /// Returns how long the suspended script of a node has run, in ms, or `None` if there is none that could go on.
     pub fn script_ran_ms(&self, node: usize) -> Option<u64> {
-        let (started, slices) = self.nodes[node].scripts.progress()?;
+        let (started, slices) = self.nodes[node].scripts.progress().filter(|_| !self.nodes[node].paused)?;
         Some(match self.clock.mode() {
             // On a manual clock a slice counts as a millisecond.
             ClockMode::Manual => slices,
@@ -267,13 +268,17 @@ impl World {
     pub fn run_slice(&mut self, node: usize) -> bool {
         let Some(ran_ms) = self.script_ran_ms(node) else { return false };
         self.run_slice_for(node, ran_ms);
-        self.nodes[node].scripts.is_running()
+        self.is_running_script(node)
     }
 
     /// Resumes the running script for one slice, as if it had run for `ran_ms`.
     pub fn run_slice_for(&mut self, node: usize, ran_ms: u64) {
+        let writer = self.nodes[node].scripts.client();
         self.begin(node).resume_script(ran_ms);
-        self.end(node, None);
+        self.end(node, writer);
+        if !self.is_running_script(node) {
+            self.deliver_writes();
+        }
     }
 
     // ---- nodes ---------------------------------------------------------------------------------------------------

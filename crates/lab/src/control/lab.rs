@@ -362,9 +362,27 @@ impl Lab {
 
     /// Runs the suspended script of a node for one slice. Returns false if no script is running, or none is left.
     pub fn run_slice(&mut self, node: usize) -> bool {
+        self.run_slice_after(node, 0)
+    }
+
+    /// Runs the suspended script of a node for one slice. It counts as having run for `real_ms` at least: a clock that a test
+    /// moves does not tell the driver that a script keeps it from serving others.
+    pub fn run_slice_after(&mut self, node: usize, real_ms: u64) -> bool {
         let Some(ran_ms) = self.world.script_ran_ms(node) else { return false };
-        self.run_slice_for(node, ran_ms);
+        self.run_slice_for(node, ran_ms.max(real_ms));
         self.world.is_running_script(node)
+    }
+
+    /// Returns the first node whose suspended script has to go on before anything else happens: it is not busy yet.
+    pub fn urgent_script(&self) -> Option<usize> {
+        self.world.nodes().iter().position(|node| node.scripts.holds_requests() && !node.paused)
+    }
+
+    /// Runs all suspended scripts until they end or are busy.
+    pub(crate) fn run_scripts(&mut self) {
+        while let Some(node) = self.urgent_script() {
+            self.run_slice(node);
+        }
     }
 
     /// Runs the suspended script of a node for one slice, and counts it as having run for `ran_ms` in all.

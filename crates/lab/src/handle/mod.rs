@@ -91,7 +91,11 @@ impl<'a> Control<'a> {
         act: impl FnOnce(&mut Lab) -> Result<T, SimError> + Send + 'static,
     ) -> Result<T, SimError> {
         match &mut self.reach {
-            Reach::Here(lab) => settled(lab, act),
+            Reach::Here(lab) => {
+                let result = settled(lab, act);
+                lab.run_scripts();
+                result
+            }
             Reach::There(remote) => run_remotely(&**remote, act),
         }
     }
