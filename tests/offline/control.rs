@@ -511,3 +511,46 @@ fn a_key_that_a_jump_has_ended_leaves_no_timer_behind() {
     assert_eq!(world.sim("NODE RESUME 0"), "+OK\r\n");
     assert_eq!(world.sim("CLOCK TIMERS"), "*0\r\n");
 }
+
+#[test]
+fn what_fell_due_while_a_node_stood_still_happens_when_it_goes_on() {
+    for (still, on) in [("NODE PAUSE 0", "NODE RESUME 0"), ("NODE PAUSE 0", "RUN RESET")] {
+        let mut world = World::of(2);
+        let (a, b) = (world.named(0, "a"), world.named(1, "b"));
+        world.call(a, "BLPOP list 0.1");
+        world.call(b, &format!("SIM.{still}"));
+        world.call(b, "SIM.CLOCK ADVANCE 200");
+        assert_eq!(world.received(a), "");
+        world.call(b, &format!("SIM.{on}"));
+        assert_eq!(world.received(a), "*-1\r\n", "{on}");
+    }
+    // The same through the handle, and for a key.
+    let mut world = World::of(1);
+    let a = world.named(0, "a");
+    world.call(a, "SET k v PX 100");
+    world.sim.control().pause_node(0).unwrap();
+    world.sim.advance(200);
+    world.sim.control().resume_node(0).unwrap();
+    assert_eq!(world.call(a, "DBSIZE"), ":0\r\n");
+    world.call(a, "SET k v PX 100");
+    assert!(world.sim("CLOCK JUMP 101").starts_with('*'));
+    assert_eq!(world.call(a, "DBSIZE"), ":0\r\n", "the wall clock is past the end of the key");
+}
+
+#[test]
+fn a_held_write_reaches_the_replicas_when_another_node_releases_it() {
+    let mut world = World::of(3);
+    let (a, replica) = (world.named(0, "a"), world.named(1, "r"));
+    let (other, observer) = (world.named(2, "o"), world.named(1, "l"));
+    world.sim("NODE REPLICATE 1 OF 0");
+    world.sim("GATE ADD CMD set AT PRE LABEL g");
+    world.call(observer, "SUBSCRIBE c");
+    for command in ["SET k 1", "SET k 2"] {
+        world.call(a, command);
+        match command {
+            "SET k 1" => assert_eq!(world.call(other, "SIM.GATE RELEASE ALL"), ":1\r\n"),
+            _ => assert_eq!(world.call(other, "SIM.RUN SEED 1"), "+OK\r\n"),
+        }
+        assert_eq!(world.call(replica, "GET k"), "$1\r\n1\r\n");
+    }
+}

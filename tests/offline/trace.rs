@@ -97,3 +97,88 @@ fn a_trace_that_was_cut_off_replays_as_far_as_it_goes() {
     let replay = Replay::run(&half.join("\n")).unwrap_or_else(|error| panic!("{error}"));
     assert!(!replay.complete);
 }
+
+/// Records what `act` does in a world in which `before` has happened, and replays it.
+fn replays(before: &[&str], act: &[&str]) -> Result<Replay, ReplayError> {
+    let mut sim = Sim::new(SimOptions::default().nodes(2));
+    let (control, a, b) = (sim.connect(0), sim.connect(0), sim.connect(1));
+    for line in before {
+        call(&mut sim, control, line);
+    }
+    call(&mut sim, control, "SIM.TRACE START x");
+    for line in act {
+        let (client, line) = match line.split_at(2) {
+            ("a ", line) => (a, line),
+            ("b ", line) => (b, line),
+            _ => (control, *line),
+        };
+        if !sim.is_waiting(client) && !sim.is_closed(client) {
+            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            sim.send(client, &words);
+        }
+    }
+    Replay::run(&sim.finish_trace())
+}
+
+#[track_caller]
+fn assert_replays(before: &[&str], act: &[&str]) {
+    let replay = replays(before, act).unwrap_or_else(|error| panic!("{act:?}: {error}"));
+    assert!(replay.complete);
+}
+
+#[test]
+fn the_command_that_starts_a_trace_is_not_part_of_it() {
+    assert_replays(&[], &["a SET k v", "a GET k"]);
+    let many: Vec<String> = (0..300).map(|i| format!("a SET k v{i}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    // The digests come after the same events.
+    assert!(replays(&[], &many).unwrap().digests > 2);
+}
+
+#[test]
+fn a_mark_is_written_once() {
+    let mut sim = Sim::new(SimOptions::default());
+    let control = sim.connect(0);
+    sim.start_trace();
+    call(&mut sim, control, "SIM.TRACE MARK begin");
+    sim.control().mark("between").unwrap();
+    sim.call(control, &["EVAL", "return redis.call('SIM.TRACE', 'MARK', 'inside')", "0"]);
+    let trace = sim.finish_trace();
+    assert_eq!(trace.matches("\"k\":\"mark\"").count(), 3);
+    Replay::run(&trace).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn what_falls_due_without_time_passing_comes_before_the_next_request() {
+    for act in [
+        &["a SET k v EXAT 1", "a DBSIZE", "a GET k"][..],
+        &["a CLIENT PAUSE 0", "b PING", "a SET k v", "a GET k"],
+        &["a SET k v PX 100", "SIM.CLOCK JUMP 314 NODE 0", "a SORT l", "a DBSIZE"],
+        &["a SET k v", "SIM.KEY TTL k 0", "SIM.CLOCK ADVANCE 1", "a DBSIZE"],
+        &["a SET k v PX 5", "a SELECT 1", "a SET k w EXAT 1", "a SWAPDB 0 1", "a DBSIZE"],
+        &["SIM.FAULT ADD CMD get DO DELAY REQUEST 0", "a GET k", "b SET k v", "a SET k v"],
+        &["SIM.NODE PAUSE 0", "a BLPOP l 0.05", "SIM.CLOCK ADVANCE 100", "SIM.NODE RESUME 0", "b SET k v"],
+        &["SIM.NODE STOP 0", "SIM.NODE START 0", "b SET k v"],
+    ] {
+        assert_replays(&[], act);
+    }
+}
+
+#[test]
+fn a_trace_does_not_depend_on_which_output_a_driver_has_taken() {
+    assert_replays(
+        &[],
+        &[
+            "a SUBSCRIBE c",
+            "b CLIENT LIST",
+            "PUBLISH c hello",
+            "CLIENT LIST",
+            "PUBLISH c hello",
+            "CLIENT LIST",
+        ],
+    );
+    assert_replays(
+        &[],
+        &["SIM.GATE ADD CHANNEL c AT PUSH", "a SUBSCRIBE c", "PUBLISH c hello", "CLIENT LIST"],
+    );
+}

@@ -295,8 +295,8 @@ impl Node {
         }
         line += &format!(
             " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs=1024 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user=default redir=-1 resp={}",
-            session.output.len(),
-            1024 + queued_bytes + session.output.len(),
+            session.output.held_len(),
+            1024 + queued_bytes + session.output.held_len(),
             session.last_command,
             if session.protocol() == Protocol::Resp3 { 3 } else { 2 },
         );

@@ -206,6 +206,13 @@ impl Output {
 
     // ---- reading -------------------------------------------------------------------------------------------------
 
+    /// Returns how many bytes are held. Unlike [`len`](Self::len) it does not depend on what the driver has taken.
+    pub fn held_len(&self) -> usize {
+        let Some(Interference { held, lost_from, .. }) = self.interference.as_deref() else { return 0 };
+        let end = lost_from.map_or(self.len(), |at| at.min(self.len()));
+        held.front().map_or(0, |held| end.saturating_sub(held.at))
+    }
+
     /// Returns how many bytes the driver may take.
     pub fn ready_len(&self) -> usize {
         let Some(interference) = &self.interference else { return self.len() };

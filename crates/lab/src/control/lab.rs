@@ -93,6 +93,7 @@ impl Lab {
             if let Err(error) = self.apply(command, None) {
                 tracing::warn!(node, %error, "a script's SIM command failed");
             }
+            self.end_everywhere(None);
         }
         if !self.awaits.is_empty() {
             self.answer_awaits();
@@ -110,6 +111,26 @@ impl Lab {
         for node in 0..self.world.nodes().len() {
             self.world.end(node, None);
             self.settle(node);
+        }
+        self.fire_due();
+    }
+
+    /// Sends the writes of an event that may have concerned any node to the replicas. `writer`: the client whose request it was.
+    fn end_everywhere(&mut self, writer: Option<ConnId>) {
+        for node in 0..self.world.nodes().len() {
+            self.world.end(node, writer.filter(|conn| conn.node == node).map(|conn| conn.session));
+        }
+    }
+
+    /// Fires what an input has made due without time passing: a key that was given a past expiry, or what fell due while its
+    /// node stood still. Comes before the next input, as in a replay.
+    #[inline(always)] // Nothing is due, for nearly every request.
+    fn fire_due(&mut self) {
+        let now_ms = self.world.clock().now().mono_ms();
+        let timer_ms = self.world.next_timer().map(|(due_ms, _)| due_ms);
+        let due_ms = self.staging.control.borrow().next_due_ms();
+        if timer_ms.into_iter().chain(due_ms).any(|due_ms| due_ms <= now_ms) {
+            self.advance_to(self.world.clock().now().mono_us);
         }
     }
 
@@ -220,11 +241,12 @@ impl Lab {
         }
         if is_sim {
             self.request_command(conn, argv);
-            self.world.end(conn.node, Some(conn.session));
+            self.end_everywhere(Some(conn));
         } else {
             self.world.request(conn, argv);
         }
         self.settle(conn.node);
+        self.fire_due();
     }
 
     /// Receives a SIM command of a client. Rules, gates and node states do not apply; authentication does.
@@ -236,12 +258,20 @@ impl Lab {
             return node.write_reply(conn.session, |reply| reply.error(error::NO_AUTH.text()));
         }
         let context = Context { node: conn.node, db: session.db, nodes };
+        let was_traced = self.is_traced();
         let answer = SimCommand::parse(argv, &context).and_then(|command| self.apply(command, Some(conn)));
         let node = self.world.node_mut(conn.node);
         match answer {
             Ok(Answer::Later) => {}
             Ok(answer) => node.write_reply(conn.session, |reply| answer.write(reply)),
             Err(error) => node.write_reply(conn.session, |reply| reply.error(error.to_string().as_bytes())),
+        }
+        // The request that begins a trace comes before it, and so does its reply.
+        if !was_traced
+            && self.is_traced()
+            && let Some(session) = self.world.node_mut(conn.node).sessions.get_mut(conn.session)
+        {
+            session.output.take_untraced();
         }
     }
 
@@ -250,6 +280,7 @@ impl Lab {
         self.record(|recorder, when| recorder.bad(when, conn, &error.0));
         self.world.protocol_error(conn, error);
         self.settle(conn.node);
+        self.fire_due();
     }
 
     /// Closes the connection of a client.
@@ -263,8 +294,9 @@ impl Lab {
             control.gates.owned_by(conn)
         };
         gates.into_iter().for_each(|gate| self.remove_gate(gate));
-        self.world.end(conn.node, None);
+        self.end_everywhere(None);
         self.settle(conn.node);
+        self.fire_due();
     }
 
     /// Sets the driver's time, `elapsed_us` since the world began, and advances the clock accordingly. Each timer on the way
@@ -311,7 +343,10 @@ impl Lab {
                     if let Some(due) = due {
                         self.carry_out(due);
                         fired += 1;
-                        self.settle_all();
+                        for node in 0..self.world.nodes().len() {
+                            self.world.end(node, None);
+                            self.settle(node);
+                        }
                     }
                 }
                 Next::Node(node) => {
@@ -390,6 +425,7 @@ impl Lab {
         self.record(|recorder, when| recorder.slice(when, node, ran_ms));
         self.world.run_slice_for(node, ran_ms);
         self.settle(node);
+        self.fire_due();
     }
 
     // ---- outputs -------------------------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ impl Lab {
         }
         let items =
             |node: &Node| node.sessions.len() + node.store.dbs.iter().map(|db| db.len()).sum::<usize>();
-        if recorder.wants_digest(|| self.world.nodes().iter().map(|node| items(node) as u64).sum()) {
+        if recorder.wants_digest(event, || self.world.nodes().iter().map(|node| items(node) as u64).sum()) {
             recorder.digest(event, &self.world.digest());
         }
         self.recorder = Some(recorder);
@@ -154,6 +154,13 @@ impl Lab {
         self.record(|recorder, when| recorder.request("setup", when, conn, argv, None));
         self.world.set_up(conn, argv);
         self.drain();
+    }
+
+    /// Makes the trace of the replay have digests after these events, as the replayed one has.
+    pub(crate) fn expect_digests(&mut self, events: impl Iterator<Item = u64>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.digests_at(events);
+        }
     }
 
     /// Receives bytes that did not parse as a request, for the reason that the trace gives.
