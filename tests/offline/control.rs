@@ -554,3 +554,50 @@ fn a_held_write_reaches_the_replicas_when_another_node_releases_it() {
         assert_eq!(world.call(replica, "GET k"), "$1\r\n1\r\n");
     }
 }
+
+#[test]
+fn a_reset_leaves_nothing_that_a_later_test_could_notice() {
+    let mut world = World::of(2);
+    let now = |world: &mut World| world.sim("CLOCK NOW").lines().nth(2).unwrap()[1..].parse::<i64>().unwrap();
+    let began_ms = now(&mut world);
+    let (a, b) = (world.named(0, "a"), world.named(1, "b"));
+    for round in 0..2 {
+        assert_eq!(world.sim("FAULT ADD CMD get DO DELAY REPLY 60000"), ":1\r\n", "round {round}");
+        assert_eq!(world.sim("GATE ADD CMD set AT PRE LABEL g"), ":1\r\n");
+        assert_eq!(world.call(a, "SET k v"), "");
+        assert_eq!(world.sim("GATE AWAIT g"), "*1\r\n$2\r\nt1\r\n");
+        world.call(b, "GET k");
+        world.call(b, "CLIENT PAUSE 60000 WRITE");
+        world.sim("CLOCK ADVANCE 30001");
+        world.sim("CLOCK JUMP 5000");
+        assert_eq!(now(&mut world), began_ms + 35_001, "NOW knows of a jump of all nodes");
+        assert!(world.sim("RUN INFO").contains(&format!("wall_ms\r\n:{}\r\n", began_ms + 35_001)));
+        world.sim("CLOCK JUMP 7 NODE 1");
+        assert_eq!(world.sim("RUN RESET"), "+OK\r\n");
+        assert_eq!(
+            (world.received(a), world.received(b)),
+            ("+OK\r\n".to_owned(), "$-1\r\n+OK\r\n".to_owned())
+        );
+        assert_eq!(now(&mut world), began_ms);
+        assert!(!world.sim("CLOCK TIMERS").contains("ticket"));
+        assert_eq!(world.call(b, "SET k v"), "+OK\r\n");
+        assert_eq!(world.call(a, "TIME"), world.call(b, "TIME"));
+        assert_eq!(world.call(b, "DEL k"), ":1\r\n");
+    }
+    // The way back without a reset: a wall clock that jumps.
+    world.call(a, "SET k v PX 1000");
+    world.sim("CLOCK ADVANCE 500");
+    world.sim("CLOCK JUMP HOST");
+    assert_eq!(now(&mut world), began_ms);
+    assert_eq!(world.call(a, "PTTL k"), ":1000\r\n");
+}
+
+#[test]
+fn a_reset_forgets_measured_skews() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app");
+    let permit = "local value = redis.call('get', KEYS[1]); if (value == false) then return 0 end; return 1";
+    world.sim.call(app, &["EVAL", permit, "1", "k"]);
+    world.sim("RUN RESET");
+    assert_eq!(world.sim("CLOCK SKEW"), "*0\r\n");
+}

@@ -182,3 +182,19 @@ fn a_trace_does_not_depend_on_which_output_a_driver_has_taken() {
         &["SIM.GATE ADD CHANNEL c AT PUSH", "a SUBSCRIBE c", "PUBLISH c hello", "CLIENT LIST"],
     );
 }
+
+#[test]
+fn a_reset_after_a_start_in_the_middle_replays() {
+    assert_replays(
+        &["SIM.CLOCK ADVANCE 5000", "SIM.CLOCK JUMP HOST", "SIM.CLOCK JUMP 77"],
+        &[
+            "a TIME",
+            "SIM.RUN RESET",
+            "a TIME",
+            "SIM.CLOCK ADVANCE 40",
+            "SIM.CLOCK JUMP HOST",
+            "a TIME",
+            "SIM.CLOCK NOW",
+        ],
+    );
+}

@@ -168,12 +168,13 @@ impl World {
         self.nodes.iter_mut().zip(rngs).for_each(|(node, rng)| node.rng = rng);
     }
 
-    /// Empties all nodes and makes them running masters without states. Requests that waited for a paused node run.
+    /// Empties all nodes and makes them running masters without states and pauses. Requests that waited for a node run.
     pub fn reset(&mut self) {
         for index in 0..self.nodes.len() {
             self.promote(index);
             let node = self.begin(index);
             node.abort_script();
+            node.end_pause();
             (node.states, node.paused, node.stopped) = Default::default();
             node.replication.forced_acks = None;
             node.wall_jump_ms = 0;
@@ -327,6 +328,15 @@ impl World {
         node.set_now(self.clock.now());
         node.store.rearm_all();
         node.store.now.wall_ms()
+    }
+
+    /// Moves the wall clocks of all nodes by `ms`, like [`jump`](Self::jump). Returns the world's Unix time in ms.
+    pub fn jump_all(&mut self, ms: i64) -> i64 {
+        self.clock.jump(ms);
+        for node in 0..self.nodes.len() {
+            self.jump(node, 0);
+        }
+        self.clock.now().wall_ms()
     }
 
     // ---- outputs -------------------------------------------------------------------------------------------------

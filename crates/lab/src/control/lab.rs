@@ -38,6 +38,8 @@ pub struct Lab {
     /// Control connections that wait for tickets.
     pub(crate) awaits: Vec<Await>,
     pub(super) recorder: Option<Box<Recorder>>,
+    /// In the replay of an older trace: jumps and resets act on the nodes' clocks only, and a reset keeps numbers.
+    pub(crate) keeps_old_clock: bool,
     /// What the driver has to do with the trace file.
     pub(crate) trace_file: Option<TraceFile>,
 }
@@ -66,6 +68,7 @@ impl Lab {
             findings: Vec::new(),
             awaits: Vec::new(),
             recorder: None,
+            keeps_old_clock: false,
             trace_file: None,
         }
     }
@@ -174,13 +177,27 @@ impl Lab {
         self.staging.control.borrow_mut().rng = rng;
     }
 
-    /// Removes all data, rules, gates and states, releases everything held, and makes all nodes running masters.
+    /// Removes all data, rules, gates, states and measured skews, releases everything held, makes all nodes running masters, and
+    /// moves their wall clocks back to the host's time. Rules, gates and tickets are numbered from 1 again.
     pub(crate) fn reset(&mut self) {
         let gates: Vec<u64> = self.staging.control.borrow().gates.iter().map(|gate| gate.id).collect();
         self.staging.control.borrow_mut().rules.clear();
         gates.into_iter().for_each(|gate| self.remove_gate(gate));
+        if self.keeps_old_clock {
+            self.registers.clear();
+            self.world.reset();
+            return self.refresh_interest();
+        }
+        let delayed: Vec<u64> =
+            self.staging.control.borrow().gates.tickets().map(|ticket| ticket.id).collect();
+        for ticket in delayed {
+            self.release(ticket);
+        }
+        self.staging.control.borrow_mut().restart();
+        self.staging.watches.borrow_mut().iter_mut().for_each(|watch| watch.skews = Default::default());
         self.registers.clear();
         self.world.reset();
+        self.jump_to_host();
         self.refresh_interest();
     }
 

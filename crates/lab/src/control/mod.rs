@@ -132,6 +132,12 @@ impl Control {
         }
     }
 
+    /// Forgets all rules and gates and everything that is pending.
+    pub fn restart(&mut self) {
+        (self.rules, self.gates) = Default::default();
+        self.due.clear();
+    }
+
     /// Schedules an action for `due_ms`, monotonic.
     pub fn arm(&mut self, due_ms: u64, due: Due) {
         self.armed += 1;

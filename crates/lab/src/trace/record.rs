@@ -62,6 +62,8 @@ impl Recorder {
         self.number(clock.now().mono_us);
         self.field("nodes");
         self.list(world.nodes(), |recorder, node| recorder.node(&node.config));
+        self.field("start_ms");
+        self.buf.extend_from_slice(itoa::Buffer::new().format(clock.start_ms()).as_bytes());
         if let Some(checks) = &lab.checks {
             self.field("checks");
             self.list(&checks.words, |recorder, word| recorder.text(word));
