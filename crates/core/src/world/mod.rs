@@ -242,6 +242,12 @@ impl World {
         fired
     }
 
+    /// Returns whether a node has set a timer that is due at once, and that has not fired yet.
+    pub fn has_armed_due(&self) -> bool {
+        let now_ms = self.clock.now().mono_ms();
+        self.nodes.iter().any(|node| node.store.timers.was_armed_by(now_ms))
+    }
+
     /// Returns the monotonic time in ms at which the next timer may be due, and its node.
     pub fn next_timer(&self) -> Option<(u64, usize)> {
         let nodes = self.nodes.iter().enumerate();

@@ -38,6 +38,8 @@ pub struct Lab {
     /// Control connections that wait for tickets.
     pub(crate) awaits: Vec<Await>,
     pub(super) recorder: Option<Box<Recorder>>,
+    /// A script's SIM command was applied, which may have let a node go on.
+    may_have_resumed: bool,
     /// In the replay of an older trace: jumps and resets act on the nodes' clocks only, and a reset keeps numbers.
     pub(crate) keeps_old_clock: bool,
     /// What the driver has to do with the trace file.
@@ -68,6 +70,7 @@ impl Lab {
             findings: Vec::new(),
             awaits: Vec::new(),
             recorder: None,
+            may_have_resumed: false,
             keeps_old_clock: false,
             trace_file: None,
         }
@@ -97,6 +100,7 @@ impl Lab {
                 tracing::warn!(node, %error, "a script's SIM command failed");
             }
             self.end_everywhere(None);
+            self.may_have_resumed = true;
         }
         if !self.awaits.is_empty() {
             self.answer_awaits();
@@ -127,7 +131,6 @@ impl Lab {
 
     /// Fires what an input has made due without time passing: a key that was given a past expiry, or what fell due while its
     /// node stood still. Comes before the next input, as in a replay.
-    #[inline(always)] // Nothing is due, for nearly every request.
     fn fire_due(&mut self) {
         let now_ms = self.world.clock().now().mono_ms();
         let timer_ms = self.world.next_timer().map(|(due_ms, _)| due_ms);
@@ -263,7 +266,12 @@ impl Lab {
             self.world.request(conn, argv);
         }
         self.settle(conn.node);
-        self.fire_due();
+        // Anything else cannot have made something due.
+        let looks = self.world.has_armed_due() || self.world.interest().requests;
+        if looks || is_sim || self.may_have_resumed {
+            self.may_have_resumed = false;
+            self.fire_due();
+        }
     }
 
     /// Receives a SIM command of a client. Rules, gates and node states do not apply; authentication does.
@@ -310,6 +318,13 @@ impl Lab {
             self.awaits.retain(|waiting| waiting.conn != conn);
             control.gates.owned_by(conn)
         };
+        for &gate in &gates {
+            tracing::warn!(
+                gate,
+                "the gate is removed, because the connection that added it has closed: KEEP keeps it"
+            );
+            self.staging.control.borrow_mut().gates.note_left(gate);
+        }
         gates.into_iter().for_each(|gate| self.remove_gate(gate));
         self.end_everywhere(None);
         self.settle(conn.node);

@@ -13,6 +13,7 @@ mod cost;
 pub mod gates;
 mod lab;
 pub mod matching;
+mod possible;
 mod recording;
 pub mod rules;
 mod skew;

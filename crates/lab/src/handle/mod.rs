@@ -191,7 +191,7 @@ impl<'a> Control<'a> {
     /// As [`fault`](Self::fault).
     pub fn add_fault(&mut self, rule: Rule) -> Result<FaultId, SimError> {
         self.run(|lab| {
-            rule.matching.check(rule.action.is_for_pushes())?;
+            rule.check()?;
             lab.check_match(&rule.matching)?;
             match lab.apply(SimCommand::Fault(FaultCommand::Add(rule)), None)? {
                 Answer::Int(id) => Ok(FaultId(id as u64)),
