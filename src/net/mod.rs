@@ -46,6 +46,8 @@ pub struct Server {
     dirty: RefCell<Vec<ConnId>>,
     /// Where the trace goes, if one is written.
     trace: RefCell<Option<std::fs::File>>,
+    /// Whether the trace is written at the end of each turn.
+    syncs_trace: Cell<bool>,
     jumps: Rc<Jumps>,
     /// Questions that other threads ask again after each event.
     watches: RefCell<Vec<Watch>>,
@@ -85,6 +87,7 @@ impl Server {
             scratch: RefCell::new(vec![0; READ_BUFFER]),
             dirty: RefCell::new(Vec::new()),
             trace: RefCell::new(None),
+            syncs_trace: Cell::new(false),
             jumps: Rc::default(),
             watches: RefCell::default(),
             stopping: Arc::default(),

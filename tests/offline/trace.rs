@@ -85,8 +85,8 @@ fn a_malformed_trace_is_refused_with_the_line() {
     assert_eq!(refused("").0, 1);
     assert_eq!(refused(&lines[1..].join("\n")).1, TraceError::NoHeader);
     assert_eq!(refused(&trace.replacen("\"format\":1", "\"format\":9", 1)).0, 1);
-    let half_line = &trace[..trace.len() / 2];
-    assert_eq!(refused(half_line).0, half_line.lines().count());
+    let half_line = format!("{}\n", &trace[..trace.len() / 2]);
+    assert_eq!(refused(&half_line).0, half_line.lines().count());
     assert_eq!(refused(&format!("{trace}{}\n", lines[5])).1, TraceError::AfterEnd);
 }
 
@@ -197,4 +197,17 @@ fn a_reset_after_a_start_in_the_middle_replays() {
             "SIM.CLOCK NOW",
         ],
     );
+}
+
+#[test]
+fn a_trace_that_was_cut_in_a_line_replays_to_its_last_whole_line() {
+    let trace = run();
+    let mut lengths: Vec<usize> =
+        trace.match_indices('\n').map(|(at, _)| at + 1).skip(200).take(40).collect();
+    lengths =
+        lengths.windows(2).flat_map(|ends| [ends[0] + 1, (ends[0] + ends[1]) / 2, ends[1] - 2]).collect();
+    for len in lengths {
+        let replay = Replay::run(&trace[..len]).unwrap_or_else(|error| panic!("{len}: {error}"));
+        assert!(!replay.complete);
+    }
 }

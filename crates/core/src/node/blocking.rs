@@ -150,6 +150,7 @@ impl Node {
         }
         match blocked.wait {
             Wait::Postponed => self.blocking.postponed.retain(|&waiting| waiting != id),
+            Wait::Held => self.inbox.retain(|&waiting| waiting != id),
             Wait::OtherScript => self.scripts.waiting.retain(|&waiting| waiting != id),
             _ => {}
         }

@@ -217,8 +217,14 @@ fn is_about_release(recorded: &str, replayed: &str, helped: Option<(u64, Conn)>)
 }
 
 /// Parses the lines of a trace: the number of each, its text, and the parsed line.
+///
+/// A last line that a killed process has left unfinished is left out.
 pub fn read(text: &str) -> impl Iterator<Item = (usize, &str, Result<Line, LineError>)> + Clone {
-    text.lines().enumerate().map(|(index, line)| {
+    let whole = match text.rsplit_once('\n') {
+        Some((whole, last)) if serde_json::from_str::<Line>(last).is_err_and(|error| error.is_eof()) => whole,
+        _ => text,
+    };
+    whole.lines().enumerate().map(|(index, line)| {
         let parsed = serde_json::from_str(line).map_err(|error| LineError::Syntax(error.to_string()));
         (index + 1, line, parsed)
     })
