@@ -1,6 +1,6 @@
 //! The program: how it starts, what it prints, how it exits.
 
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;

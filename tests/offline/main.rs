@@ -12,6 +12,7 @@ mod determinism;
 mod fuzz_cli;
 mod hostile;
 mod late_script;
+mod random_replay;
 mod scenarios;
 mod script;
 mod sim;

@@ -211,3 +211,55 @@ fn a_trace_that_was_cut_in_a_line_replays_to_its_last_whole_line() {
         assert!(!replay.complete);
     }
 }
+
+#[test]
+fn a_trace_that_could_not_replay_is_not_begun() {
+    for (before, what) in [
+        (&["SET k v"][..], "begins without keys"),
+        (&["SIM.FAULT ADD CMD get DO DROP REPLY"], "fault rules"),
+        (&["SIM.GATE ADD CMD get AT PRE"], "gates"),
+        (&["SIM.RUN SNAPSHOT x"], "snapshots"),
+        (&["SIM.COST ON"], "counted costs"),
+        (&["SIM.NODE PAUSE 1"], "paused or stopped nodes"),
+        (&["SIM.NODE STATE 1 OOM ON"], "node states"),
+        (&["SIM.NODE REPLICATE 1 OF 0"], "replicas"),
+        (&["SIM.CLOCK JUMP 5 NODE 1"], "nodes whose clocks have jumped"),
+        (&["CLIENT PAUSE 100"], "CLIENT PAUSE"),
+        (&["MULTI"], "open transactions"),
+        (&["WATCH k"], "watched keys"),
+    ] {
+        let mut sim = Sim::new(SimOptions::default().nodes(2));
+        let (control, other) = (sim.connect(0), sim.connect(0));
+        for line in before {
+            call(&mut sim, control, line);
+        }
+        let answer = call(&mut sim, other, "SIM.TRACE START x");
+        assert!(answer.starts_with("-SIMERR STATE ") && answer.contains(what), "{before:?}: {answer}");
+    }
+}
+
+#[test]
+fn clients_keep_their_state_when_a_trace_begins() {
+    assert_replays(
+        &[
+            "HELLO 3",
+            "CLIENT SETNAME app",
+            "CLIENT SETINFO lib-name x",
+            "SELECT 3",
+            "SUBSCRIBE c",
+            "CLIENT NO-EVICT ON",
+        ],
+        &[
+            "a PUBLISH c hello",
+            "CLIENT LIST",
+            "a SET k v",
+            "DBSIZE",
+            "INFO",
+            "a CLIENT INFO",
+            "SCRIPT EXISTS x",
+            "SLOWLOG LEN",
+        ],
+    );
+    assert_replays(&["MONITOR"], &["a SET k v", "b SET k v"]);
+    assert_replays(&["CLIENT REPLY OFF"], &["PING", "CLIENT REPLY ON", "PING"]);
+}

@@ -199,6 +199,11 @@ impl Output {
         }
     }
 
+    /// Returns whether the client receives nothing more.
+    pub fn is_cut(&self) -> bool {
+        self.interference.as_ref().is_some_and(|interference| interference.lost_from.is_some())
+    }
+
     /// Returns whether any output is held.
     pub fn is_holding(&self) -> bool {
         self.interference.as_ref().is_some_and(|interference| !interference.held.is_empty())
@@ -230,6 +235,8 @@ impl Output {
                 *at -= len;
             }
         }
+        // What a lost connection drops was traced, and does not count any more.
+        self.traced = self.traced.min(self.bytes.len());
         self.traced = self.traced.saturating_sub(len);
         let buffer = self.bytes.buffer_mut();
         if len == buffer.len() && into.is_empty() {
