@@ -24,24 +24,92 @@ pub use options::Options;
 
 type Subcommand = fn(Vec<String>) -> ExitCode;
 
-/// The subcommands: name and function, which takes the arguments with the name first.
-const SUBCOMMANDS: &[(&str, Subcommand)] = &[
-    ("bench", |args| bench::main(args)),
-    ("demo", |args| demo::main(args)),
-    ("diff", |args| diff::main(args)),
-    ("fuzz", |args| fuzz::main(args)),
-    ("replay", |args| replay::main(args)),
-    ("run", |args| run::main(args)),
-    ("scripts", |args| scripts::main(args)),
-    ("trace", |args| trace::main(args)),
+/// A subcommand.
+struct Row {
+    name: &'static str,
+    /// What it does, for the help of the program.
+    summary: &'static str,
+    /// Runs it with its arguments, the name first.
+    run: Subcommand,
+}
+
+const SUBCOMMANDS: &[Row] = &[
+    Row {
+        name: "bench",
+        summary: "measure speed and memory, side by side with a real server",
+        run: |args| bench::main(args),
+    },
+    Row {
+        name: "demo",
+        summary: "show how distributed locks fail, step by step",
+        run: |args| demo::main(args),
+    },
+    Row {
+        name: "diff",
+        summary: "send random commands to Redlatch and to a real server, and compare",
+        run: |args| diff::main(args),
+    },
+    Row {
+        name: "fuzz",
+        summary: "run lock scripts in random schedules, and check what they guarantee",
+        run: |args| fuzz::main(args),
+    },
+    Row {
+        name: "replay",
+        summary: "replay a recorded run and compare the outputs",
+        run: |args| replay::main(args),
+    },
+    Row {
+        name: "run",
+        summary: "run a command and a server that share one clock",
+        run: |args| run::main(args),
+    },
+    Row {
+        name: "scripts",
+        summary: "list and compare the lock scripts of Redisson's jars",
+        run: |args| scripts::main(args),
+    },
+    Row {
+        name: "trace",
+        summary: "show a recorded run as a timeline, or what its scripts cost",
+        run: |args| trace::main(args),
+    },
 ];
+
+/// Returns the list of subcommands as the help of the program shows it.
+fn list_subcommands() -> String {
+    let rows = SUBCOMMANDS.iter().map(|row| format!("  {:<8} {}\n", row.name, row.summary));
+    format!("Subcommands (redlatch NAME --help explains each):\n{}", rows.collect::<String>())
+}
+
+/// Returns the subcommand that a mistyped word probably means.
+fn nearest_subcommand(word: &str) -> Option<&'static str> {
+    const CLOSE: usize = 2;
+    let near = SUBCOMMANDS.iter().map(|row| (distance(word, row.name), row.name)).min()?;
+    (near.0 <= CLOSE).then_some(near.1)
+}
+
+/// Returns the Levenshtein distance: how many characters to insert, delete or replace.
+fn distance(from: &str, to: &str) -> usize {
+    let to: Vec<char> = to.chars().collect();
+    let mut row: Vec<usize> = (0..=to.len()).collect();
+    for (i, a) in from.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
+        for (j, &b) in to.iter().enumerate() {
+            let replaced = diagonal + usize::from(a != b);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
+        }
+    }
+    row[to.len()]
+}
 
 /// Runs the program with the arguments of the process, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let mut args: Vec<String> = args.into_iter().collect();
     let name = args.get(1).map(String::as_str).unwrap_or_default();
-    if let Some((_, run)) = SUBCOMMANDS.iter().find(|(known, _)| *known == name) {
-        return run(args.split_off(1));
+    if let Some(row) = SUBCOMMANDS.iter().find(|row| row.name == name) {
+        return (row.run)(args.split_off(1));
     }
     if name == redlatch_compare::diff::SUBJECT {
         args.remove(1);

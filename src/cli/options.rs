@@ -4,10 +4,10 @@
 //! Redlatch accepts them as well.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use crate::net::Endpoint;
 use redlatch_core::node::Config;
@@ -34,9 +34,7 @@ Examples:
   redlatch --port 0                            a free port, which the server prints
   redlatch --redis-version 7.0 redis.conf      emulate Redis 7.0, with a configuration file
   redlatch --trace run.jsonl                   record the run
-  redlatch replay run.jsonl                    replay it and compare the outputs
-  redlatch diff --help                         compare with a real server
-  redlatch bench --help                        measure speed and memory, side by side with a real server")]
+  redlatch replay run.jsonl                    replay it and compare the outputs")]
 struct Cli {
     /// A configuration file in the format of redis.conf.
     #[arg(value_name = "CONFIG_FILE")]
@@ -80,6 +78,11 @@ struct Cli {
     /// Record all requests, replies and messages to this file, for redlatch replay.
     #[arg(long, value_name = "FILE")]
     trace: Option<String>,
+
+    /// Write each turn of the server to the trace before its replies leave, so that not even kill -9 loses what a
+    /// client was told. Without it at most the last 100 ms are lost.
+    #[arg(long, requires = "trace")]
+    trace_sync: bool,
 
     /// Check the invariants of locks, like SIM.CHECK ON: all of them, or those listed (rw,A1@read.unlock,STRICT).
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "ALL")]
@@ -131,6 +134,8 @@ pub struct Options {
     /// Unix time at the start in ms, if it is not the real time.
     pub wall_start_ms: Option<i64>,
     pub trace: Option<String>,
+    /// Whether the trace is written before replies leave.
+    pub trace_sync: bool,
     pub checks: Option<Checks>,
     pub control: Option<Endpoint>,
     pub log: String,
@@ -149,6 +154,7 @@ const OWN: [&str; 12] = [
     "trace",
     "check",
     "control-port",
+    "trace-sync",
     "log",
 ];
 
@@ -161,7 +167,9 @@ impl Options {
     /// The exit code, after the help or an error message has been printed.
     pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Options, ExitCode> {
         let (own, directives) = split_args(args);
-        let cli = Cli::try_parse_from(own).map_err(|error| {
+        let command = Cli::command().before_help(super::list_subcommands());
+        let cli = command.try_get_matches_from(own).and_then(|found| Cli::from_arg_matches(&found));
+        let cli = cli.map_err(|error| {
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { 1 } else { 0 })
         })?;
@@ -175,8 +183,7 @@ impl Options {
         let mut config = Config::new(cli.redis_version.or(cli.valkey_version).unwrap_or(Version::DEFAULT));
         config.process_id = std::process::id();
         if let Some(path) = cli.config_file.take() {
-            let text =
-                std::fs::read(&path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+            let text = std::fs::read(&path).map_err(|error| cannot_read(&path, &error))?;
             for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
                 apply_line(&mut cli, &mut config, line)
                     .map_err(|why| format!("{}:{}: {why}", path.display(), number + 1))?;
@@ -199,10 +206,24 @@ impl Options {
             clock: cli.clock,
             wall_start_ms: None,
             trace: cli.trace,
+            trace_sync: cli.trace_sync,
             control,
             log: cli.log,
         })
     }
+}
+
+/// Explains why a configuration file cannot be read. A plain word was probably meant as a subcommand.
+fn cannot_read(path: &Path, error: &std::io::Error) -> String {
+    let shown = path.display();
+    let is_word = path.extension().is_none() && path.components().count() == 1;
+    if error.kind() != std::io::ErrorKind::NotFound || !is_word {
+        return format!("cannot read {shown}: {error}");
+    }
+    let meant = super::nearest_subcommand(&shown.to_string());
+    let hint =
+        meant.map_or("--help lists the subcommands".to_owned(), |name| format!("did you mean '{name}'?"));
+    format!("'{shown}' is neither a subcommand nor a configuration file: {hint}")
 }
 
 impl Cli {

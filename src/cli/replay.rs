@@ -1,6 +1,7 @@
 //! `redlatch replay`: replays a trace and compares the outputs.
 
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
 use clap::Parser;
 
@@ -24,6 +25,28 @@ struct Cli {
     /// A real server. Its databases are flushed; a server that holds keys is refused.
     #[arg(long, value_name = "HOST:PORT")]
     against: Option<String>,
+
+    /// How long the real server may take for a reply. After three replies in a row that do not come, the replay ends.
+    #[arg(long, value_name = "SECONDS", default_value = "5", value_parser = parse_seconds, requires = "against")]
+    timeout: Duration,
+}
+
+fn parse_seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse::<f64>().ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    seconds.filter(|seconds| !seconds.is_zero()).ok_or_else(|| "not a positive number of seconds".to_owned())
+}
+
+/// Returns what prints the progress of a replay of so many lines to standard error, once in a second.
+fn progress_of(lines: usize) -> impl FnMut(usize, &against::Report) {
+    const EVERY: Duration = Duration::from_secs(1);
+    let mut shown = Instant::now();
+    move |line, report| {
+        if shown.elapsed() >= EVERY {
+            shown = Instant::now();
+            let (requests, differ) = (report.requests, report.differences.len());
+            eprintln!("line {line} of {lines}: {requests} requests, {differ} replies differ");
+        }
+    }
 }
 
 /// Runs the subcommand with its arguments, its name first.
@@ -40,7 +63,8 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
         Err(error) => return refuse(&format!("cannot read {}: {error}", cli.file)),
     };
     if let Some(address) = &cli.against {
-        return match against::replay(&text, address) {
+        let mut progress = progress_of(text.lines().count());
+        return match against::replay(&text, address, cli.timeout, &mut progress) {
             Ok(report) => {
                 report.differences.iter().for_each(|difference| println!("{difference}\n"));
                 println!(

@@ -126,6 +126,7 @@ fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
     }
     let server = Server::new(lab);
     if let Some(path) = &options.trace {
+        server.sync_trace(options.trace_sync);
         server.trace_to(path).map_err(|error| format!("cannot write the trace to {path}: {error}"))?;
     }
     Ok(server)

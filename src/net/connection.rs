@@ -151,16 +151,21 @@ impl Connection {
         }
     }
 
-    /// Runs the complete requests at the start of `bytes` in one turn. Returns how many bytes they were.
+    /// Runs the complete requests at the start of `bytes` in one turn, or in several with a script that goes on between them.
+    /// Returns how many bytes they were.
     fn run(&mut self, bytes: &[u8]) -> usize {
         let (server, id) = (self.server.clone(), self.id);
-        let (used, suspended) = server.turn(Some(id), |lab| self.run_requests(lab, bytes));
-        if suspended {
-            server.run_script(id.node);
+        let mut used = 0;
+        loop {
+            let (len, waits) = server.turn(Some(id), |lab| self.run_requests(lab, &bytes[used..]));
+            used += len;
+            if !waits {
+                return used;
+            }
         }
-        used
     }
 
+    /// Runs requests. Returns how many bytes they were, and whether the others wait for a script.
     fn run_requests(&mut self, lab: &mut Lab, bytes: &[u8]) -> (usize, bool) {
         let mut used = 0;
         self.throttled = false;
@@ -172,10 +177,9 @@ impl Connection {
             let rest = &bytes[used..];
             match self.parser.parse(rest, lab.world().request_limits(self.id)) {
                 Ok(Some(len)) => {
-                    let was_running = lab.world().is_running_script(self.id.node);
                     lab.request(self.id, &self.parser.args(rest));
                     used += len;
-                    if !was_running && lab.world().is_running_script(self.id.node) {
+                    if lab.urgent_script().is_some() {
                         return (used, true);
                     }
                 }

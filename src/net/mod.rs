@@ -46,6 +46,8 @@ pub struct Server {
     dirty: RefCell<Vec<ConnId>>,
     /// Where the trace goes, if one is written.
     trace: RefCell<Option<std::fs::File>>,
+    /// Whether the trace is written at the end of each turn.
+    syncs_trace: Cell<bool>,
     jumps: Rc<Jumps>,
     /// Questions that other threads ask again after each event.
     watches: RefCell<Vec<Watch>>,
@@ -85,6 +87,7 @@ impl Server {
             scratch: RefCell::new(vec![0; READ_BUFFER]),
             dirty: RefCell::new(Vec::new()),
             trace: RefCell::new(None),
+            syncs_trace: Cell::new(false),
             jumps: Rc::default(),
             watches: RefCell::default(),
             stopping: Arc::default(),
@@ -135,8 +138,15 @@ impl Server {
         self.began.elapsed().as_micros() as u64
     }
 
-    /// Does something with the world at the present time, then wakes those it concerns.
+    /// Does something with the world at the present time, then wakes those it concerns. A script that this has begun, for
+    /// whichever client, runs to its end or until it is busy.
     fn turn<T>(self: &Rc<Server>, caller: Option<ConnId>, act: impl FnOnce(&mut Lab) -> T) -> T {
+        let result = self.act(caller, act);
+        self.run_scripts();
+        result
+    }
+
+    fn act<T>(self: &Rc<Server>, caller: Option<ConnId>, act: impl FnOnce(&mut Lab) -> T) -> T {
         let mut lab = self.lab.borrow_mut();
         lab.tick(self.elapsed_us());
         let result = act(&mut lab);
@@ -177,19 +187,35 @@ impl Server {
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// Lets a script that was suspended go on. Until it counts as busy nobody else is served, as in Redis.
-    fn run_script(self: &Rc<Server>, node: usize) {
-        while !self.is_stopping() && self.turn(None, |lab| lab.run_slice(node)) {
+    /// Lets suspended scripts go on. Until a script counts as busy nobody else is served, as in Redis.
+    fn run_scripts(self: &Rc<Server>) {
+        let urgent = || self.lab.borrow().urgent_script();
+        let Some(mut node) = urgent() else { return };
+        let mut began = Instant::now();
+        while !self.is_stopping() {
+            self.act(None, |lab| lab.run_slice_after(node, began.elapsed().as_millis() as u64));
             if self.lab.borrow().world().is_busy(node) {
                 tracing::warn!(node, "a script has been running for longer than busy-reply-threshold");
-                let server = self.clone();
-                tokio::task::spawn_local(async move {
-                    while !server.is_stopping() && server.turn(None, |lab| lab.run_slice(node)) {
-                        tokio::task::yield_now().await;
-                    }
-                });
-                return;
+                tokio::task::spawn_local(run_busy_script(self.clone(), node));
             }
+            match urgent() {
+                Some(next) if next == node => {}
+                Some(next) => (node, began) = (next, Instant::now()),
+                None => return,
+            }
+        }
+    }
+}
+
+/// Runs a busy script slice by slice; others are served in between.
+async fn run_busy_script(server: Rc<Server>, node: usize) {
+    const WHILE_PAUSED: Duration = Duration::from_millis(10);
+    while !server.is_stopping() && server.lab.borrow().world().is_busy(node) {
+        if server.lab.borrow().world().nodes()[node].paused {
+            tokio::time::sleep(WHILE_PAUSED).await;
+        } else {
+            server.turn(None, |lab| lab.run_slice(node));
+            tokio::task::yield_now().await;
         }
     }
 }

@@ -11,7 +11,7 @@ use redlatch_lab::control::commands::trace::TraceFile;
 
 /// Lines are written when there are so many bytes of them, or a little later.
 const ENOUGH: usize = 256 * 1024;
-const A_LITTLE: Duration = Duration::from_millis(200);
+const A_LITTLE: Duration = Duration::from_millis(50);
 
 impl Server {
     /// Writes the trace of this world from its beginning.
@@ -22,6 +22,11 @@ impl Server {
         // A process that is killed at once leaves a trace as well.
         self.write_trace(&mut lab);
         Ok(())
+    }
+
+    /// Sets whether the trace is written at the end of each turn, before the replies leave.
+    pub fn sync_trace(&self, on: bool) {
+        self.syncs_trace.set(on);
     }
 
     /// Opens or closes the file as the world was asked to, and writes if there is enough.
@@ -39,7 +44,7 @@ impl Server {
             }
             None => {}
         }
-        if lab.trace_len() >= ENOUGH {
+        if lab.trace_len() >= if self.syncs_trace.get() { 1 } else { ENOUGH } {
             self.write_trace(lab);
         }
     }

@@ -1,6 +1,6 @@
 //! The program: how it starts, what it prints, how it exits.
 
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
@@ -181,4 +181,92 @@ fn a_benchmark_measures_both_servers_and_leaves_no_keys() {
     assert!(output.status.success(), "{text}{}", stderr(&output));
     assert_eq!(text.lines().filter(|line| line.contains(" × ")).count(), 3, "{text}");
     assert_eq!(other.connect().call(&["DBSIZE"]), b":0\r\n");
+}
+
+#[test]
+fn a_mistyped_subcommand_is_not_read_as_a_configuration_file() {
+    let help = String::from_utf8(redlatch(&["--help"]).stdout).unwrap();
+    for name in ["bench", "demo", "diff", "fuzz", "replay", "run", "scripts", "trace"] {
+        assert!(
+            help.lines().any(|line| line.trim_start().starts_with(&format!("{name} "))),
+            "{name} in\n{help}"
+        );
+    }
+    for (word, meant) in
+        [("reply", "did you mean 'replay'?"), ("trce", "did you mean 'trace'?"), ("frobnicate", "--help")]
+    {
+        let output = redlatch(&[word]);
+        assert_eq!(output.status.code(), Some(1));
+        let said = stderr(&output);
+        assert!(
+            said.starts_with(&format!(
+                "redlatch: '{word}' is neither a subcommand nor a configuration file: "
+            ))
+        );
+        assert!(said.contains(meant), "{said}");
+    }
+    assert!(stderr(&redlatch(&["./nosuch.conf"])).starts_with("redlatch: cannot read ./nosuch.conf: "));
+}
+
+/// Sends writes until the server has acknowledged some, kills it, and returns how many of the acknowledged ones its trace lacks.
+fn lost_by_a_kill(args: &[&str], writes: usize) -> usize {
+    let file =
+        std::env::temp_dir().join(format!("redlatch-kill-{}-{}.jsonl", std::process::id(), args.len()));
+    let path = file.to_str().unwrap();
+    let server = Server::redlatch("7.4", &[&["--trace", path], args].concat());
+    let mut client = server.connect();
+    for i in 0..writes {
+        assert_eq!(client.call(&["SET", "k", &format!("value-{i}-")]), b"+OK\r\n");
+    }
+    if args.is_empty() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    // Dropping the server kills it.
+    drop(server);
+    let trace = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    let replay = redlatch_lab::trace::Replay::run(&trace).unwrap_or_else(|error| panic!("{error}"));
+    assert!(!replay.complete);
+    (0..writes).filter(|i| !trace.contains(&format!("value-{i}-"))).count()
+}
+
+#[test]
+fn a_killed_server_leaves_a_trace_of_what_it_has_acknowledged() {
+    assert_eq!(lost_by_a_kill(&[], 500), 0, "older than 100 ms");
+    for _ in 0..3 {
+        assert_eq!(lost_by_a_kill(&["--trace-sync"], 500), 0);
+    }
+}
+
+#[test]
+fn a_replay_against_a_silent_server_ends() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let file = std::env::temp_dir().join(format!("redlatch-silent-{}.jsonl", std::process::id()));
+    let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
+    sim.start_trace();
+    let client = sim.connect(0);
+    (0..20).for_each(|_| drop(sim.call(client, &["PING"])));
+    std::fs::write(&file, sim.finish_trace()).unwrap();
+    // It accepts, and answers the first question only.
+    std::thread::spawn(move || {
+        let mut held: Vec<_> = Vec::new();
+        for mut stream in silent.incoming().flatten() {
+            if held.is_empty() {
+                stream.write_all(b":0\r\n").unwrap();
+            }
+            held.push(stream);
+        }
+    });
+    let began = std::time::Instant::now();
+    let output = redlatch(&["replay", file.to_str().unwrap(), "--against", &address, "--timeout", "0.5"]);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(
+        stderr(&output).contains("has not replied within 0.5 s to 3 requests in a row"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(stderr(&output).contains(" requests, "), "no progress: {}", stderr(&output));
+    assert!(began.elapsed() < Duration::from_secs(8));
 }

@@ -511,3 +511,206 @@ fn a_key_that_a_jump_has_ended_leaves_no_timer_behind() {
     assert_eq!(world.sim("NODE RESUME 0"), "+OK\r\n");
     assert_eq!(world.sim("CLOCK TIMERS"), "*0\r\n");
 }
+
+#[test]
+fn what_fell_due_while_a_node_stood_still_happens_when_it_goes_on() {
+    for (still, on) in [("NODE PAUSE 0", "NODE RESUME 0"), ("NODE PAUSE 0", "RUN RESET")] {
+        let mut world = World::of(2);
+        let (a, b) = (world.named(0, "a"), world.named(1, "b"));
+        world.call(a, "BLPOP list 0.1");
+        world.call(b, &format!("SIM.{still}"));
+        world.call(b, "SIM.CLOCK ADVANCE 200");
+        assert_eq!(world.received(a), "");
+        world.call(b, &format!("SIM.{on}"));
+        assert_eq!(world.received(a), "*-1\r\n", "{on}");
+    }
+    // The same through the handle, and for a key.
+    let mut world = World::of(1);
+    let a = world.named(0, "a");
+    world.call(a, "SET k v PX 100");
+    world.sim.control().pause_node(0).unwrap();
+    world.sim.advance(200);
+    world.sim.control().resume_node(0).unwrap();
+    assert_eq!(world.call(a, "DBSIZE"), ":0\r\n");
+    world.call(a, "SET k v PX 100");
+    assert!(world.sim("CLOCK JUMP 101").starts_with('*'));
+    assert_eq!(world.call(a, "DBSIZE"), ":0\r\n", "the wall clock is past the end of the key");
+}
+
+#[test]
+fn a_held_write_reaches_the_replicas_when_another_node_releases_it() {
+    let mut world = World::of(3);
+    let (a, replica) = (world.named(0, "a"), world.named(1, "r"));
+    let (other, observer) = (world.named(2, "o"), world.named(1, "l"));
+    world.sim("NODE REPLICATE 1 OF 0");
+    world.sim("GATE ADD CMD set AT PRE LABEL g");
+    world.call(observer, "SUBSCRIBE c");
+    for command in ["SET k 1", "SET k 2"] {
+        world.call(a, command);
+        match command {
+            "SET k 1" => assert_eq!(world.call(other, "SIM.GATE RELEASE ALL"), ":1\r\n"),
+            _ => assert_eq!(world.call(other, "SIM.RUN SEED 1"), "+OK\r\n"),
+        }
+        assert_eq!(world.call(replica, "GET k"), "$1\r\n1\r\n");
+    }
+}
+
+#[test]
+fn a_reset_leaves_nothing_that_a_later_test_could_notice() {
+    let mut world = World::of(2);
+    let now = |world: &mut World| world.sim("CLOCK NOW").lines().nth(2).unwrap()[1..].parse::<i64>().unwrap();
+    let began_ms = now(&mut world);
+    let (a, b) = (world.named(0, "a"), world.named(1, "b"));
+    for round in 0..2 {
+        assert_eq!(world.sim("FAULT ADD CMD get DO DELAY REPLY 60000"), ":1\r\n", "round {round}");
+        assert_eq!(world.sim("GATE ADD CMD set AT PRE LABEL g"), ":1\r\n");
+        assert_eq!(world.call(a, "SET k v"), "");
+        assert_eq!(world.sim("GATE AWAIT g"), "*1\r\n$2\r\nt1\r\n");
+        world.call(b, "GET k");
+        world.call(b, "CLIENT PAUSE 60000 WRITE");
+        world.sim("CLOCK ADVANCE 30001");
+        world.sim("CLOCK JUMP 5000");
+        assert_eq!(now(&mut world), began_ms + 35_001, "NOW knows of a jump of all nodes");
+        assert!(world.sim("RUN INFO").contains(&format!("wall_ms\r\n:{}\r\n", began_ms + 35_001)));
+        world.sim("CLOCK JUMP 7 NODE 1");
+        assert_eq!(world.sim("RUN RESET"), "+OK\r\n");
+        assert_eq!(
+            (world.received(a), world.received(b)),
+            ("+OK\r\n".to_owned(), "$-1\r\n+OK\r\n".to_owned())
+        );
+        assert_eq!(now(&mut world), began_ms);
+        assert!(!world.sim("CLOCK TIMERS").contains("ticket"));
+        assert_eq!(world.call(b, "SET k v"), "+OK\r\n");
+        assert_eq!(world.call(a, "TIME"), world.call(b, "TIME"));
+        assert_eq!(world.call(b, "DEL k"), ":1\r\n");
+    }
+    // The way back without a reset: a wall clock that jumps.
+    world.call(a, "SET k v PX 1000");
+    world.sim("CLOCK ADVANCE 500");
+    world.sim("CLOCK JUMP HOST");
+    assert_eq!(now(&mut world), began_ms);
+    assert_eq!(world.call(a, "PTTL k"), ":1000\r\n");
+}
+
+#[test]
+fn a_reset_forgets_measured_skews() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app");
+    let permit = "local value = redis.call('get', KEYS[1]); if (value == false) then return 0 end; return 1";
+    world.sim.call(app, &["EVAL", permit, "1", "k"]);
+    world.sim("RUN RESET");
+    assert_eq!(world.sim("CLOCK SKEW"), "*0\r\n");
+}
+
+#[test]
+fn a_rule_that_could_never_act_is_refused() {
+    let mut world = World::of(2);
+    for line in [
+        "FAULT ADD CMD get CMD set DO DROP REPLY",
+        "FAULT ADD CMD g* CMD set DO DROP REPLY",
+        "FAULT ADD NODE 0 NODE 1 DO DROP REPLY",
+        "FAULT ADD NTH 1 NTH 2 DO DROP REPLY",
+        "FAULT ADD ARG 1 a ARG 1 b DO DROP REPLY",
+        "FAULT ADD CMD get SCRIPT rlock.* DO DROP REPLY",
+        "FAULT ADD OWNER A CMD get DO DROP REPLY",
+        "FAULT ADD CMD get CHANNEL c DO DROP REPLY",
+        "FAULT ADD CMD ping KEY k DO DROP REPLY",
+        "FAULT ADD NAME a NAME b DO DROP PUSH",
+        "FAULT ADD CMD get DO FAIL SUBCALL 1",
+        "FAULT ADD CMD set DO REWRITE ARGV 1 ADD 5",
+        "FAULT ADD CHANNEL c DO FAIL SUBCALL 1",
+        "GATE ADD CMD get CMD set AT PRE",
+    ] {
+        let answer = world.sim(line);
+        assert!(
+            answer.starts_with("-SIMERR SYNTAX ") && answer.contains("this could never "),
+            "{line}: {answer}"
+        );
+    }
+    for line in [
+        "FAULT ADD CMD get CMD g* DO DROP REPLY",
+        "FAULT ADD CMD eval* SCRIPT rlock.* DO FAIL SUBCALL 1",
+        "FAULT ADD KEY a KEY b DO DROP REPLY",
+        "FAULT ADD SHA ab SHA abcd DO DROP REPLY",
+        "FAULT ADD CMD publish CHANNEL c DO DROP REPLY",
+        "FAULT ADD DO FAIL SUBCALL 1",
+        "FAULT ADD ARG 1 a ARG 2 b DO REWRITE ARGV 1 ADD 5",
+    ] {
+        assert!(world.sim(line).starts_with(':'), "{line}");
+    }
+}
+
+#[test]
+fn the_bytes_of_a_reply_may_be_escaped_as_a_shell_passes_them() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app");
+    for (bytes, reply) in [
+        (r"-ASK_866_127.0.0.1:7001\r\n", "-ASK_866_127.0.0.1:7001\r\n"),
+        (r"$3\r\n\x41\\\t\r\n", "$3\r\nA\\\t\r\n"),
+        ("$2\r\n\\r\r\n", "$2\r\n\\r\r\n"),
+    ] {
+        world.sim("FAULT CLEAR");
+        world.sim(&format!("FAULT ADD CMD get DO REPLY {bytes}"));
+        assert_eq!(world.call(app, "GET k"), reply, "{bytes}");
+    }
+    for bytes in [":7", r":7\r", r":7\q"] {
+        let answer = world.sim(&format!("FAULT ADD CMD get DO REPLY {bytes}"));
+        assert!(answer.starts_with("-SIMERR SYNTAX"), "{bytes}: {answer}");
+    }
+}
+
+#[test]
+fn one_lost_request_takes_nothing_else_with_it() {
+    let mut world = World::of(1);
+    let app = world.named(0, "app");
+    for (action, reply) in [
+        ("LOSE", "-ERR the request was lost by a fault rule\r\n"),
+        (r"LOSE REPLY :1\r\n", ":1\r\n"),
+        ("LOSE NOTHING", ""),
+    ] {
+        world.sim("FAULT CLEAR");
+        world.call(app, "SET k v PX 1000");
+        world.sim(&format!("FAULT ADD CMD pexpire NTH 1 DO {action} TIMES 1"));
+        assert!(world.sim("FAULT LIST").contains("DO LOSE"));
+        // One read of the server: the requests before and behind it are served, in order.
+        world.sim.send(app, &[b"PING"]);
+        world.sim.send(app, &[b"PEXPIRE", b"k", b"5000"]);
+        world.sim.send(app, &[b"PTTL", b"k"]);
+        assert_eq!(world.received(app), format!("+PONG\r\n{reply}:1000\r\n"), "{action}");
+        assert_eq!(world.call(app, "PEXPIRE k 5000"), ":1\r\n", "{action}");
+    }
+}
+
+#[test]
+fn a_gate_that_went_with_its_connection_says_so() {
+    let mut world = World::of(1);
+    let once = world.sim.connect(0);
+    assert_eq!(world.call(once, "SIM.GATE ADD CMD set AT PRE LABEL g"), ":1\r\n");
+    world.sim.disconnect(once);
+    for name in ["1", "g"] {
+        assert_eq!(
+            world.sim(&format!("GATE AWAIT {name}")),
+            format!(
+                "-SIMERR UNKNOWN there is no gate \"{name}\": it was removed with the connection that added it, because it had no KEEP\r\n"
+            )
+        );
+    }
+    assert_eq!(world.sim("GATE AWAIT h"), "-SIMERR UNKNOWN there is no gate \"h\"\r\n");
+}
+
+#[test]
+fn help_explains_matches_and_actions() {
+    let mut world = World::of(1);
+    let help = world.sim("HELP");
+    for word in [
+        "CONN <id>",
+        "CHANNEL <channel>",
+        "DROP REQUEST",
+        "LOSE",
+        "REWRITE ARG",
+        "DUP PUSH <n>",
+        "without KEEP",
+    ] {
+        assert!(help.to_lowercase().contains(&word.to_lowercase()), "{word}");
+    }
+}

@@ -11,6 +11,8 @@ mod demo;
 mod determinism;
 mod fuzz_cli;
 mod hostile;
+mod late_script;
+mod random_replay;
 mod scenarios;
 mod script;
 mod sim;

@@ -85,8 +85,8 @@ fn a_malformed_trace_is_refused_with_the_line() {
     assert_eq!(refused("").0, 1);
     assert_eq!(refused(&lines[1..].join("\n")).1, TraceError::NoHeader);
     assert_eq!(refused(&trace.replacen("\"format\":1", "\"format\":9", 1)).0, 1);
-    let half_line = &trace[..trace.len() / 2];
-    assert_eq!(refused(half_line).0, half_line.lines().count());
+    let half_line = format!("{}\n", &trace[..trace.len() / 2]);
+    assert_eq!(refused(&half_line).0, half_line.lines().count());
     assert_eq!(refused(&format!("{trace}{}\n", lines[5])).1, TraceError::AfterEnd);
 }
 
@@ -96,4 +96,170 @@ fn a_trace_that_was_cut_off_replays_as_far_as_it_goes() {
     let half: Vec<&str> = trace.lines().take(300).collect();
     let replay = Replay::run(&half.join("\n")).unwrap_or_else(|error| panic!("{error}"));
     assert!(!replay.complete);
+}
+
+/// Records what `act` does in a world in which `before` has happened, and replays it.
+fn replays(before: &[&str], act: &[&str]) -> Result<Replay, ReplayError> {
+    let mut sim = Sim::new(SimOptions::default().nodes(2));
+    let (control, a, b) = (sim.connect(0), sim.connect(0), sim.connect(1));
+    for line in before {
+        call(&mut sim, control, line);
+    }
+    call(&mut sim, control, "SIM.TRACE START x");
+    for line in act {
+        let (client, line) = match line.split_at(2) {
+            ("a ", line) => (a, line),
+            ("b ", line) => (b, line),
+            _ => (control, *line),
+        };
+        if !sim.is_waiting(client) && !sim.is_closed(client) {
+            let words: Vec<&[u8]> = line.split(' ').map(str::as_bytes).collect();
+            sim.send(client, &words);
+        }
+    }
+    Replay::run(&sim.finish_trace())
+}
+
+#[track_caller]
+fn assert_replays(before: &[&str], act: &[&str]) {
+    let replay = replays(before, act).unwrap_or_else(|error| panic!("{act:?}: {error}"));
+    assert!(replay.complete);
+}
+
+#[test]
+fn the_command_that_starts_a_trace_is_not_part_of_it() {
+    assert_replays(&[], &["a SET k v", "a GET k"]);
+    let many: Vec<String> = (0..300).map(|i| format!("a SET k v{i}")).collect();
+    let many: Vec<&str> = many.iter().map(String::as_str).collect();
+    // The digests come after the same events.
+    assert!(replays(&[], &many).unwrap().digests > 2);
+}
+
+#[test]
+fn a_mark_is_written_once() {
+    let mut sim = Sim::new(SimOptions::default());
+    let control = sim.connect(0);
+    sim.start_trace();
+    call(&mut sim, control, "SIM.TRACE MARK begin");
+    sim.control().mark("between").unwrap();
+    sim.call(control, &["EVAL", "return redis.call('SIM.TRACE', 'MARK', 'inside')", "0"]);
+    let trace = sim.finish_trace();
+    assert_eq!(trace.matches("\"k\":\"mark\"").count(), 3);
+    Replay::run(&trace).unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn what_falls_due_without_time_passing_comes_before_the_next_request() {
+    for act in [
+        &["a SET k v EXAT 1", "a DBSIZE", "a GET k"][..],
+        &["a CLIENT PAUSE 0", "b PING", "a SET k v", "a GET k"],
+        &["a SET k v PX 100", "SIM.CLOCK JUMP 314 NODE 0", "a SORT l", "a DBSIZE"],
+        &["a SET k v", "SIM.KEY TTL k 0", "SIM.CLOCK ADVANCE 1", "a DBSIZE"],
+        &["a SET k v PX 5", "a SELECT 1", "a SET k w EXAT 1", "a SWAPDB 0 1", "a DBSIZE"],
+        &["SIM.FAULT ADD CMD get DO DELAY REQUEST 0", "a GET k", "b SET k v", "a SET k v"],
+        &["SIM.NODE PAUSE 0", "a BLPOP l 0.05", "SIM.CLOCK ADVANCE 100", "SIM.NODE RESUME 0", "b SET k v"],
+        &["SIM.NODE STOP 0", "SIM.NODE START 0", "b SET k v"],
+    ] {
+        assert_replays(&[], act);
+    }
+}
+
+#[test]
+fn a_trace_does_not_depend_on_which_output_a_driver_has_taken() {
+    assert_replays(
+        &[],
+        &[
+            "a SUBSCRIBE c",
+            "b CLIENT LIST",
+            "PUBLISH c hello",
+            "CLIENT LIST",
+            "PUBLISH c hello",
+            "CLIENT LIST",
+        ],
+    );
+    assert_replays(
+        &[],
+        &["SIM.GATE ADD CHANNEL c AT PUSH", "a SUBSCRIBE c", "PUBLISH c hello", "CLIENT LIST"],
+    );
+}
+
+#[test]
+fn a_reset_after_a_start_in_the_middle_replays() {
+    assert_replays(
+        &["SIM.CLOCK ADVANCE 5000", "SIM.CLOCK JUMP HOST", "SIM.CLOCK JUMP 77"],
+        &[
+            "a TIME",
+            "SIM.RUN RESET",
+            "a TIME",
+            "SIM.CLOCK ADVANCE 40",
+            "SIM.CLOCK JUMP HOST",
+            "a TIME",
+            "SIM.CLOCK NOW",
+        ],
+    );
+}
+
+#[test]
+fn a_trace_that_was_cut_in_a_line_replays_to_its_last_whole_line() {
+    let trace = run();
+    let mut lengths: Vec<usize> =
+        trace.match_indices('\n').map(|(at, _)| at + 1).skip(200).take(40).collect();
+    lengths =
+        lengths.windows(2).flat_map(|ends| [ends[0] + 1, (ends[0] + ends[1]) / 2, ends[1] - 2]).collect();
+    for len in lengths {
+        let replay = Replay::run(&trace[..len]).unwrap_or_else(|error| panic!("{len}: {error}"));
+        assert!(!replay.complete);
+    }
+}
+
+#[test]
+fn a_trace_that_could_not_replay_is_not_begun() {
+    for (before, what) in [
+        (&["SET k v"][..], "begins without keys"),
+        (&["SIM.FAULT ADD CMD get DO DROP REPLY"], "fault rules"),
+        (&["SIM.GATE ADD CMD get AT PRE"], "gates"),
+        (&["SIM.RUN SNAPSHOT x"], "snapshots"),
+        (&["SIM.COST ON"], "counted costs"),
+        (&["SIM.NODE PAUSE 1"], "paused or stopped nodes"),
+        (&["SIM.NODE STATE 1 OOM ON"], "node states"),
+        (&["SIM.NODE REPLICATE 1 OF 0"], "replicas"),
+        (&["SIM.CLOCK JUMP 5 NODE 1"], "nodes whose clocks have jumped"),
+        (&["CLIENT PAUSE 100"], "CLIENT PAUSE"),
+        (&["MULTI"], "open transactions"),
+        (&["WATCH k"], "watched keys"),
+    ] {
+        let mut sim = Sim::new(SimOptions::default().nodes(2));
+        let (control, other) = (sim.connect(0), sim.connect(0));
+        for line in before {
+            call(&mut sim, control, line);
+        }
+        let answer = call(&mut sim, other, "SIM.TRACE START x");
+        assert!(answer.starts_with("-SIMERR STATE ") && answer.contains(what), "{before:?}: {answer}");
+    }
+}
+
+#[test]
+fn clients_keep_their_state_when_a_trace_begins() {
+    assert_replays(
+        &[
+            "HELLO 3",
+            "CLIENT SETNAME app",
+            "CLIENT SETINFO lib-name x",
+            "SELECT 3",
+            "SUBSCRIBE c",
+            "CLIENT NO-EVICT ON",
+        ],
+        &[
+            "a PUBLISH c hello",
+            "CLIENT LIST",
+            "a SET k v",
+            "DBSIZE",
+            "INFO",
+            "a CLIENT INFO",
+            "SCRIPT EXISTS x",
+            "SLOWLOG LEN",
+        ],
+    );
+    assert_replays(&["MONITOR"], &["a SET k v", "b SET k v"]);
+    assert_replays(&["CLIENT REPLY OFF"], &["PING", "CLIENT REPLY ON", "PING"]);
 }

@@ -5,6 +5,7 @@ mod support;
 
 mod dump;
 mod families;
+mod late_script;
 mod random_differential;
 mod run;
 mod script_differential;

@@ -13,6 +13,8 @@ use super::oracle;
 pub struct Server {
     pub name: String,
     pub port: u16,
+    /// The TCP ports that the ready lines name, `port` first.
+    ports: Vec<u16>,
     child: Child,
 }
 
@@ -48,12 +50,20 @@ impl Server {
             .unwrap_or_else(|error| panic!("cannot start {name}: {error}"));
         let stdout = child.stdout.take().expect("stdout is piped");
         let mut lines = BufReader::new(stdout).lines();
-        let ready =
-            lines.by_ref().any(|line| line.is_ok_and(|line| line.contains("Ready to accept connections")));
+        let mut ports = Vec::new();
+        let ready = lines.by_ref().map_while(Result::ok).any(|line| {
+            ports.extend(line.rsplit_once(':').and_then(|(_, port)| port.parse::<u16>().ok()));
+            line.contains("Ready to accept connections")
+        });
         assert!(ready, "{name} did not become ready");
         // The pipe has to be drained as long as the server writes to it.
         std::thread::spawn(move || lines.for_each(drop));
-        Server { name, port, child }
+        Server { name, port, ports, child }
+    }
+
+    /// Returns the TCP ports of Redlatch: those of its nodes, then the control port.
+    pub fn ports(&self) -> &[u16] {
+        &self.ports
     }
 
     /// Returns the process ID.
@@ -92,6 +102,6 @@ impl Drop for Server {
     }
 }
 
-fn free_port() -> u16 {
+pub fn free_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a free port").port()
 }

@@ -21,7 +21,12 @@ pub struct Report {
     /// The number of requests that only Redlatch supports, or whose replies depend on the server or the time.
     pub not_comparable: u64,
     pub differences: Vec<String>,
+    /// How many of the last expected replies did not come in time.
+    silent: usize,
 }
+
+/// After so many replies in a row that did not come, the server counts as dead.
+pub const MAX_SILENT: usize = 3;
 
 /// Commands whose replies depend on the server, its clients or the time.
 const NOT_COMPARABLE: [&str; 22] = [
@@ -61,11 +66,18 @@ struct Client {
     comparable: bool,
 }
 
-/// Replays the text of a trace against `address`, `HOST:PORT`.
+/// Replays the text of a trace against `address`, `HOST:PORT`. `timeout`: how long the server may take for a reply.
+/// `progress` gets the number of the line about to be replayed, and the report so far.
 ///
 /// # Errors
-/// The text is not a trace, or the server cannot be reached or holds keys.
-pub fn replay(text: &str, address: &str) -> Result<Report, String> {
+/// The text is not a trace, the server cannot be reached or holds keys, or it does not reply in time to any of
+/// [`MAX_SILENT`] requests in a row.
+pub fn replay(
+    text: &str,
+    address: &str,
+    timeout: Duration,
+    progress: &mut dyn FnMut(usize, &Report),
+) -> Result<Report, String> {
     let addr = address
         .to_socket_addrs()
         .ok()
@@ -84,6 +96,13 @@ pub fn replay(text: &str, address: &str) -> Result<Report, String> {
     let mut clients: BTreeMap<Conn, Client> = BTreeMap::new();
     let mut began: Option<(Instant, u64)> = None;
     for (number, _, line) in read(text) {
+        progress(number, &report);
+        if report.silent >= MAX_SILENT {
+            let seconds = timeout.as_secs_f64();
+            return Err(format!(
+                "line {number}: {address} has not replied within {seconds} s to {MAX_SILENT} requests in a row"
+            ));
+        }
         let line = line.map_err(|why| format!("line {number}: {why}"))?;
         if let Line::Open { t, .. } | Line::Setup { t, .. } | Line::Req { t, .. } | Line::Close { t, .. } =
             line
@@ -95,7 +114,7 @@ pub fn replay(text: &str, address: &str) -> Result<Report, String> {
         }
         match line {
             Line::Open { c, .. } => {
-                let link = Link::open(addr)?;
+                let link = Link::open_with(addr, timeout)?;
                 let client = Client {
                     link,
                     expected: Vec::new(),
@@ -144,6 +163,10 @@ fn settle(clients: &mut BTreeMap<Conn, Client>, report: &mut Report) {
         while let Some(len) = value_len(&client.expected) {
             let expected: Vec<u8> = client.expected.drain(..len).collect();
             let real = client.link.receive();
+            report.silent = if real.is_some() { 0 } else { report.silent + 1 };
+            if report.silent >= MAX_SILENT {
+                return;
+            }
             if client.comparable && !real.as_ref().is_some_and(|real| are_equal(&expected, real)) {
                 let shown = |bytes: &[u8]| String::from_utf8_lossy(bytes).escape_debug().to_string();
                 report.differences.push(format!(

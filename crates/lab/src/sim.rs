@@ -179,9 +179,6 @@ pub struct Sim {
     clients: u64,
 }
 
-/// Slices after which a looping script counts as busy; a slice counts as one ms.
-const SLICES_PER_CALL: u64 = 1_000_000;
-
 impl Sim {
     /// Begins a run.
     ///
@@ -243,6 +240,7 @@ impl Sim {
     /// Ends a connection.
     pub fn disconnect(&mut self, client: Client) {
         self.lab.close(client.0);
+        self.lab.run_scripts();
     }
 
     /// Sends one command and returns the bytes that the client has received since its last call: the reply, after messages that
@@ -304,13 +302,7 @@ impl Sim {
     pub fn try_send(&mut self, client: Client, argv: &[&[u8]]) -> Result<(), CallError> {
         self.check_ready(client)?;
         self.lab.request(client.0, argv);
-        let mut slices = 0;
-        while self.lab.run_slice(client.0.node) {
-            slices += 1;
-            if slices >= SLICES_PER_CALL || self.lab.world().is_busy(client.0.node) {
-                break;
-            }
-        }
+        self.lab.run_scripts();
         Ok(())
     }
 
@@ -402,7 +394,9 @@ impl Sim {
 
     /// Advances the clock by `ms`. Every timer on the way fires at its own instant. Returns how many fired.
     pub fn advance(&mut self, ms: u64) -> u64 {
-        self.lab.advance(ms)
+        let fired = self.lab.advance(ms);
+        self.lab.run_scripts();
+        fired
     }
 
     /// Starts to record a trace, which ends with [`finish_trace`](Self::finish_trace).
@@ -465,7 +459,7 @@ impl Sim {
     ///
     /// Fails if the command names something that does not exist, or is not possible in the present state.
     pub fn apply(&mut self, command: SimCommand) -> Result<Answer, SimError> {
-        self.lab.apply(command, None)
+        self.control().apply(command)
     }
 
     /// Returns a hash over everything that clients have received and the state of all nodes.

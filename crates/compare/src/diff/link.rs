@@ -20,11 +20,16 @@ pub struct Link {
 
 impl Link {
     pub fn open(addr: SocketAddr) -> Result<Link, String> {
+        Link::open_with(addr, PATIENCE)
+    }
+
+    /// Connects to a server that may take this long for a reply.
+    pub fn open_with(addr: SocketAddr, patience: Duration) -> Result<Link, String> {
         let open = || {
-            let stream = TcpStream::connect_timeout(&addr, PATIENCE)?;
+            let stream = TcpStream::connect_timeout(&addr, patience)?;
             stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
-            stream.set_write_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(patience))?;
+            stream.set_write_timeout(Some(patience))?;
             Ok(stream)
         };
         let stream = open().map_err(|error: std::io::Error| format!("cannot connect to {addr}: {error}"))?;

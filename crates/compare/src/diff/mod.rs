@@ -62,6 +62,19 @@ pub fn family_names() -> impl Iterator<Item = &'static str> {
     FAMILIES.iter().map(|family| family.name)
 }
 
+/// Returns about `len` random commands of a family, each with the number of its connection; `None`: no such family. They
+/// are to be run on empty databases.
+pub fn commands(
+    family: &str,
+    version: Version,
+    seed: u64,
+    len: usize,
+) -> Option<impl Iterator<Item = (usize, Vec<Vec<u8>>)>> {
+    let family = FAMILIES.iter().find(|known| known.name == family)?;
+    let steps = Generator::new(family, version, seed).round(len, seed.is_multiple_of(2));
+    Some(steps.into_iter().map(|step| (step.client, step.argv)))
+}
+
 /// The argument that starts the server under test as a child process, which exits with its parent.
 pub const SUBJECT: &str = "diff-subject";
 

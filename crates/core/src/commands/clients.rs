@@ -337,8 +337,8 @@ impl Node {
         }
         line += &format!(
             " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs=1024 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user=default redir={} resp={}",
-            session.output.len(),
-            1024 + queued_bytes + session.output.len(),
+            session.output.held_len(),
+            1024 + queued_bytes + session.output.held_len(),
             session.last_command,
             session.tracking.as_ref().map_or(-1, |tracking| tracking.redirect as i64),
             if session.protocol() == Protocol::Resp3 { 3 } else { 2 },

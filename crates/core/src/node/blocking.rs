@@ -27,7 +27,7 @@ pub struct Blocking {
     /// Keys that have changed while clients wait for them, in the order of the changes.
     ready: VecDeque<DbKey>,
     /// Clients whose commands CLIENT PAUSE postpones, in the order of arrival.
-    postponed: Vec<SessionId>,
+    postponed: VecDeque<SessionId>,
     /// The number of blocked clients, for INFO.
     pub len: usize,
     /// The number of clients that wait for a list, a sorted set, a stream, and a stream through a group.
@@ -152,7 +152,7 @@ impl Node {
             *count += 1;
         }
         if wait == Wait::Postponed {
-            self.blocking.postponed.push(id);
+            self.blocking.postponed.push_back(id);
         }
     }
 
@@ -178,8 +178,11 @@ impl Node {
                 }
             }
         }
-        if blocked.wait == Wait::Postponed {
-            self.blocking.postponed.retain(|&waiting| waiting != id);
+        match blocked.wait {
+            Wait::Postponed => self.blocking.postponed.retain(|&waiting| waiting != id),
+            Wait::Held => self.inbox.retain(|&waiting| waiting != id),
+            Wait::OtherScript => self.scripts.waiting.retain(|&waiting| waiting != id),
+            _ => {}
         }
         // The driver may now send this client's next request.
         self.sessions.mark_dirty(id);
@@ -273,7 +276,7 @@ impl Node {
     pub fn unblock_by_command(&mut self, id: SessionId, with_error: bool) -> bool {
         let waits = self.sessions[id].blocked.as_ref();
         let waits_for_data =
-            |wait| !matches!(wait, Wait::Postponed | Wait::Held | Wait::Gate | Wait::Script | Wait::Sleep);
+            |wait| matches!(wait, Wait::List | Wait::SortedSet | Wait::Replicas(_) | Wait::AppendOnlyFile(_));
         if !waits.is_some_and(|blocked| waits_for_data(blocked.wait)) {
             return false;
         }
@@ -311,11 +314,22 @@ impl Node {
     pub fn end_pause(&mut self) {
         self.pause = None;
         self.resume_expiry();
-        for id in std::mem::take(&mut self.blocking.postponed) {
+        self.run_postponed();
+    }
+
+    /// Executes the postponed commands, until one of them begins a pause or a script that goes on.
+    pub(super) fn run_postponed(&mut self) {
+        let mut postponed = std::mem::take(&mut self.blocking.postponed);
+        while self.pause.is_none() && !self.scripts.is_running() {
+            let Some(id) = postponed.pop_front() else { return };
             if let Some(blocked) = self.unblock(id) {
                 self.execute(id, &blocked.argv.args());
             }
         }
+        // Clients that were disconnected meanwhile do not wait any more.
+        postponed.retain(|&id| self.sessions.get(id).is_some_and(|session| session.blocked.is_some()));
+        postponed.append(&mut self.blocking.postponed);
+        self.blocking.postponed = postponed;
     }
 
     /// Adds a key to those that a client watches.

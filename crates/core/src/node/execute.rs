@@ -20,18 +20,22 @@ impl Node {
     pub fn execute(&mut self, id: SessionId, argv: &[&[u8]]) {
         let now_us = self.store.now.mono_us;
         let was_running = self.scripts.is_running();
+        if was_running && self.scripts.holds_requests() && self.sessions.get(id).is_some() {
+            return self.wait_for_script(id, argv);
+        }
         // A driver may name a client that has disconnected.
         let Some(session) = self.sessions.get_mut(id) else { return };
         session.active_us = now_us;
         let mut open = session.output.open();
-        self.executing = Some(id);
+        let caller = self.executing.replace(id);
         if let Err(error) = self.process(id, argv, &mut open.reply) {
             open.discard();
             self.write_error(&mut open.reply, &error);
             self.settle_reply(id, &mut open.reply, open.start);
         }
-        self.executing = None;
-        if self.scripts.is_running() && !was_running {
+        self.executing = caller;
+        // A request may also have begun another client's script: CLIENT UNPAUSE does.
+        if !was_running && self.scripts.client() == Some(id) {
             return self.hold_for_script(id, argv, open);
         }
         self.finish_reply(id, open);

@@ -239,10 +239,40 @@ impl Node {
                 self.kill_session(id);
             }
         }
+        self.abort_script();
         self.scripts.flush();
         self.run_id = self.rng.hex(40);
         if wipe {
             (0..self.store.dbs.len()).for_each(|db| self.flush_db(db));
+        }
+    }
+
+    /// Brings a node without keys and its clients to the state that a trace begins with: counters, ages, the slow log, the
+    /// identifiers of the run and everything inside the store and the script engine begin anew. To be called after the
+    /// random stream was seeded.
+    ///
+    /// # Panics
+    ///
+    /// May panic later if a client is blocked, or if a script is running.
+    pub fn begin_anew(&mut self) {
+        let mut ids = self.rng.clone();
+        self.run_id = ids.hex(40);
+        self.replication_id = ids.hex(40);
+        self.store = Store::new(self.config.databases, self.store.now, self.config.limits());
+        self.scripts = scripts::Scripts::new(self.config.version);
+        self.slowlog = Default::default();
+        self.stats.reset();
+        self.stats.started_us = 0;
+        self.dirty = 0;
+        self.replication.offset = 0;
+        self.pubsub.sort();
+        self.monitors.sort_by_key(|id| id.number);
+        self.sessions.renumber_fds();
+        for id in self.sessions.iter().map(|session| session.id).collect::<Vec<_>>() {
+            let session = &mut self.sessions[id];
+            (session.created_us, session.active_us) = (self.store.now.mono_us, self.store.now.mono_us);
+            session.last_command = "NULL";
+            session.write_offset = 0;
         }
     }
 

@@ -199,12 +199,24 @@ impl Output {
         }
     }
 
+    /// Returns whether the client receives nothing more.
+    pub fn is_cut(&self) -> bool {
+        self.interference.as_ref().is_some_and(|interference| interference.lost_from.is_some())
+    }
+
     /// Returns whether any output is held.
     pub fn is_holding(&self) -> bool {
         self.interference.as_ref().is_some_and(|interference| !interference.held.is_empty())
     }
 
     // ---- reading -------------------------------------------------------------------------------------------------
+
+    /// Returns how many bytes are held. Unlike [`len`](Self::len) it does not depend on what the driver has taken.
+    pub fn held_len(&self) -> usize {
+        let Some(Interference { held, lost_from, .. }) = self.interference.as_deref() else { return 0 };
+        let end = lost_from.map_or(self.len(), |at| at.min(self.len()));
+        held.front().map_or(0, |held| end.saturating_sub(held.at))
+    }
 
     /// Returns how many bytes the driver may take.
     pub fn ready_len(&self) -> usize {
@@ -223,6 +235,8 @@ impl Output {
                 *at -= len;
             }
         }
+        // What a lost connection drops was traced, and does not count any more.
+        self.traced = self.traced.min(self.bytes.len());
         self.traced = self.traced.saturating_sub(len);
         let buffer = self.bytes.buffer_mut();
         if len == buffer.len() && into.is_empty() {

@@ -34,6 +34,15 @@ impl PubSub {
         }
     }
 
+    /// Sorts the subscribers by number.
+    pub(super) fn sort(&mut self) {
+        let tables = [&mut self.channels, &mut self.patterns, &mut self.shards];
+        tables
+            .into_iter()
+            .flat_map(|table| table.values_mut())
+            .for_each(|ids| ids.sort_by_key(|id| id.number));
+    }
+
     /// Returns how many distinct channels or patterns have subscribers.
     pub fn len(&self, kind: SubscriptionKind) -> usize {
         self.table(kind).len()

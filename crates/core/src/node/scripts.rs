@@ -2,7 +2,8 @@
 //!
 //! A script runs in slices. Clients cannot notice this until the first slice is used up. From then on the script is
 //! *running*: its client waits, and the driver resumes the script slice by slice. Once it has run for
-//! `busy-reply-threshold` it is *busy*: other clients get an error, and may kill it.
+//! `busy-reply-threshold` it is *busy*: other clients get an error, and may kill it. Requests that reach the node in
+//! between wait, wherever the script began: after a pause, behind a gate or in another client's request.
 
 use std::collections::VecDeque;
 
@@ -37,6 +38,8 @@ pub struct Scripts {
     /// The scripts that were only loaded by EVAL, least recently used first.
     by_eval: VecDeque<Sha>,
     running: Option<Running>,
+    /// The clients whose requests came while a script ran that was not busy yet, in the order of arrival.
+    pub(super) waiting: VecDeque<SessionId>,
 }
 
 struct Cached {
@@ -77,7 +80,14 @@ struct Call {
 impl Scripts {
     /// Creates an empty script cache.
     pub fn new(version: Version) -> Scripts {
-        Scripts { version, vm: None, cache: HashMap::default(), by_eval: VecDeque::new(), running: None }
+        Scripts {
+            version,
+            vm: None,
+            cache: HashMap::default(),
+            by_eval: VecDeque::new(),
+            running: None,
+            waiting: VecDeque::new(),
+        }
     }
 
     /// Returns how many scripts are cached.
@@ -103,6 +113,16 @@ impl Scripts {
     /// Returns whether a script has run for so long that other clients get the BUSY error.
     pub fn is_busy(&self) -> bool {
         self.running.as_ref().is_some_and(|running| running.busy)
+    }
+
+    /// Returns whether requests have to wait because a script is running that is not busy yet.
+    pub fn holds_requests(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| !running.busy)
+    }
+
+    /// Returns the client whose script is suspended between two slices.
+    pub fn client(&self) -> Option<SessionId> {
+        self.running.as_ref().map(|running| running.client)
     }
 
     /// Returns when the running script began, and how many slices it has used since.
@@ -177,11 +197,13 @@ impl Scripts {
         assert_eq!(by_eval, self.by_eval.len(), "wrong number of scripts loaded by EVAL");
     }
 
-    /// Empties the script cache, as SCRIPT FLUSH does.
+    /// Empties the script cache, as SCRIPT FLUSH does. A running script goes on.
     pub fn flush(&mut self) {
         self.cache.clear();
         self.by_eval.clear();
-        if let Some(vm) = &mut self.vm {
+        if let Some(vm) = &mut self.vm
+            && self.running.is_none()
+        {
             vm.flush();
         }
     }
@@ -323,6 +345,30 @@ impl Node {
         self.sessions.mark_dirty(id);
     }
 
+    /// Makes a request wait until the running script ends or becomes busy.
+    pub(super) fn wait_for_script(&mut self, id: SessionId, argv: &[&[u8]]) {
+        self.block(id, Wait::OtherScript, argv, Vec::new(), None, TimeoutReply::Null);
+        self.scripts.waiting.push_back(id);
+    }
+
+    /// Executes the requests that waited for the running script.
+    fn run_waiting(&mut self) {
+        for id in std::mem::take(&mut self.scripts.waiting) {
+            if let Some(blocked) = self.unblock(id) {
+                self.execute(id, &blocked.argv.args());
+            }
+        }
+    }
+
+    /// Ends the running script, if there is one, even if it has written. The rest of its transaction does not run.
+    pub fn abort_script(&mut self) {
+        if let (Some(running), Some(vm)) = (&mut self.scripts.running, &mut self.scripts.vm) {
+            running.after.clear();
+            vm.kill();
+            self.resume_script(0);
+        }
+    }
+
     /// Resumes the running script for one slice. `ran_ms` is how long it has run, in ms.
     pub fn resume_script(&mut self, ran_ms: u64) {
         let Some(mut running) = self.scripts.running.take() else { return };
@@ -344,8 +390,12 @@ impl Node {
         match step {
             Step::Suspended => {
                 running.slices += 1;
-                running.busy |= ran_ms >= self.config.busy_reply_threshold_ms;
+                let becomes_busy = !running.busy && ran_ms >= self.config.busy_reply_threshold_ms;
+                running.busy |= becomes_busy;
                 self.scripts.running = Some(running);
+                if becomes_busy {
+                    self.run_waiting();
+                }
             }
             Step::Done => self.script_ended(running),
         }
@@ -375,6 +425,8 @@ impl Node {
             self.write_reply(id, |out| out.raw(reply.as_bytes()));
         }
         self.serve_ready_keys();
+        self.run_postponed();
+        self.run_waiting();
     }
 }
 

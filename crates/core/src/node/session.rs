@@ -81,6 +81,8 @@ pub enum Wait {
     Gate,
     /// The end of the client's own running script.
     Script,
+    /// Another client's running script: until it ends or is busy.
+    OtherScript,
 }
 
 /// A request that has begun and whose reply comes later.
@@ -130,6 +132,9 @@ pub enum SubscriptionKind {
     Pattern,
     Shard,
 }
+
+/// The file descriptor of the first client.
+const FIRST_FD: i64 = 8;
 
 /// One connected client.
 pub struct Session {
@@ -185,7 +190,7 @@ impl Session {
             id,
             addr,
             laddr,
-            fd: id.slot as i64 + 8,
+            fd: FIRST_FD,
             name: Vec::new(),
             lib_name: Vec::new(),
             lib_ver: Vec::new(),
@@ -260,6 +265,9 @@ impl Session {
 pub struct Sessions {
     slots: Vec<Option<Box<Session>>>,
     free: Vec<u32>,
+    /// The file descriptors that CLIENT LIST shows: those of clients that have left, and the next new one.
+    free_fds: Vec<i64>,
+    next_fd: i64,
     last_number: u64,
     len: usize,
     /// Sessions with output that the driver has not taken yet, in the order in which they were marked.
@@ -271,6 +279,8 @@ impl Default for Sessions {
         Sessions {
             slots: Vec::new(),
             free: Vec::new(),
+            free_fds: Vec::new(),
+            next_fd: FIRST_FD,
             // Redis gives the first two numbers to the clients that execute scripts.
             last_number: 2,
             len: 0,
@@ -304,7 +314,12 @@ impl Sessions {
             self.slots.len() as u32 - 1
         });
         let id = SessionId { slot, number: self.last_number };
-        self.slots[slot as usize] = Some(Box::new(Session::new(id, version, addr, laddr, now_us)));
+        let mut session = Box::new(Session::new(id, version, addr, laddr, now_us));
+        session.fd = self.free_fds.pop().unwrap_or_else(|| {
+            self.next_fd += 1;
+            self.next_fd - 1
+        });
+        self.slots[slot as usize] = Some(session);
         self.len += 1;
         id
     }
@@ -312,10 +327,11 @@ impl Sessions {
     /// Removes a session and returns it.
     pub fn remove(&mut self, id: SessionId) -> Option<Box<Session>> {
         self.get(id)?;
-        let session = self.slots[id.slot as usize].take();
+        let session = self.slots[id.slot as usize].take()?;
         self.free.push(id.slot);
+        self.free_fds.push(session.fd);
         self.len -= 1;
-        session
+        Some(session)
     }
 
     /// Returns the session of a client, or `None` if the client has left.
@@ -377,6 +393,17 @@ impl Sessions {
             session.dirty = true;
             self.dirty.push(id);
         }
+    }
+
+    /// Gives the clients the file descriptors that they would have had they alone connected, in the order of their numbers.
+    pub(super) fn renumber_fds(&mut self) {
+        let mut sessions: Vec<&mut Box<Session>> = self.slots.iter_mut().flatten().collect();
+        sessions.sort_by_key(|session| session.id.number);
+        for (session, fd) in sessions.into_iter().zip(FIRST_FD..) {
+            session.fd = fd;
+        }
+        self.free_fds.clear();
+        self.next_fd = FIRST_FD + self.len as i64;
     }
 
     /// Sets the number of the next client.

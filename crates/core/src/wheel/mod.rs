@@ -84,6 +84,8 @@ pub struct Wheel<T> {
     slots: Box<[List]>,
     /// Lists of the timers whose deadline is before `now_ms`, by deadline.
     behind: BTreeMap<u64, List>,
+    /// The earliest deadline armed since nothing was due.
+    armed_ms: u64,
 }
 
 impl<T: Copy> Wheel<T> {
@@ -97,6 +99,7 @@ impl<T: Copy> Wheel<T> {
             occupied: [0; LEVELS],
             slots: vec![EMPTY; LEVELS * SLOTS].into(),
             behind: BTreeMap::new(),
+            armed_ms: u64::MAX,
         }
     }
 
@@ -149,7 +152,14 @@ impl<T: Copy> Wheel<T> {
             self.cascade(level, slot);
         }
         self.now_ms = self.now_ms.max(now_ms);
+        self.armed_ms = u64::MAX;
         None
+    }
+
+    /// Returns whether a timer was armed whose deadline is at most `now_ms`, since [`pop_due`](Self::pop_due) found nothing
+    /// due. Cheaper than [`next_wakeup_ms`](Self::next_wakeup_ms).
+    pub fn was_armed_by(&self, now_ms: u64) -> bool {
+        self.armed_ms <= now_ms
     }
 
     /// Returns when the caller has to call [`pop_due`](Self::pop_due) again: never later than the earliest deadline.
@@ -262,6 +272,7 @@ impl<T: Copy> Wheel<T> {
     /// Appends a node to the list for its deadline.
     fn link(&mut self, index: u32) {
         let deadline_ms = self.nodes[index as usize].deadline_ms;
+        self.armed_ms = self.armed_ms.min(deadline_ms);
         let list = if deadline_ms < self.now_ms {
             self.behind.entry(deadline_ms).or_insert(EMPTY)
         } else {

@@ -13,11 +13,13 @@ pub enum ClockMode {
     Manual,
 }
 
-/// Monotonic time since the world began. Unix time is at a fixed distance from it.
+/// Monotonic time since the world began. Unix time is at a distance from it that only a test changes.
 #[derive(Clone, Debug)]
 pub struct Clock {
     mode: ClockMode,
     now: Now,
+    /// The Unix time in ms at which the world began.
+    start_ms: i64,
     /// The driver's time and this clock's time when the mode was set, in µs.
     since: (u64, u64),
     /// The driver's time at the last update, in µs.
@@ -27,7 +29,34 @@ pub struct Clock {
 impl Clock {
     /// Creates a clock that begins at the Unix time `wall_start_ms`.
     pub fn new(mode: ClockMode, wall_start_ms: i64) -> Clock {
-        Clock { mode, now: Now { mono_us: 0, wall_offset_ms: wall_start_ms }, since: (0, 0), elapsed_us: 0 }
+        let now = Now { mono_us: 0, wall_offset_ms: wall_start_ms };
+        Clock { mode, now, start_ms: wall_start_ms, since: (0, 0), elapsed_us: 0 }
+    }
+
+    /// Returns the Unix time in ms at which the world began.
+    pub fn start_ms(&self) -> i64 {
+        self.start_ms
+    }
+
+    /// Sets the Unix time in ms at which the world began. The present time does not change.
+    pub fn set_start_ms(&mut self, start_ms: i64) {
+        self.start_ms = start_ms;
+    }
+
+    /// Moves Unix time by `ms`. Monotonic time does not change.
+    pub(super) fn jump(&mut self, ms: i64) {
+        self.now.wall_offset_ms = self.now.wall_offset_ms.saturating_add(ms);
+    }
+
+    /// Returns by how many ms Unix time is ahead of what it would be had the clock always followed the driver's in the
+    /// present mode. `elapsed_us`: the driver's time. A manual clock would stand at the time at which the world began.
+    pub fn ahead_ms(&self, elapsed_us: u64) -> i64 {
+        let elapsed_us = match self.mode {
+            ClockMode::Real => elapsed_us,
+            ClockMode::Rate(rate) => (elapsed_us as f64 * rate) as u64,
+            ClockMode::Manual => 0,
+        };
+        self.now.wall_ms().saturating_sub(self.start_ms.saturating_add((elapsed_us / 1000) as i64))
     }
 
     /// Returns the present time.

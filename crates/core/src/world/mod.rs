@@ -169,11 +169,13 @@ impl World {
         self.nodes.iter_mut().zip(rngs).for_each(|(node, rng)| node.rng = rng);
     }
 
-    /// Empties all nodes and makes them running masters without states. Requests that waited for a paused node run.
+    /// Empties all nodes and makes them running masters without states and pauses. Requests that waited for a node run.
     pub fn reset(&mut self) {
         for index in 0..self.nodes.len() {
             self.promote(index);
             let node = self.begin(index);
+            node.abort_script();
+            node.end_pause();
             (node.states, node.paused, node.stopped) = Default::default();
             node.replication.forced_acks = None;
             node.wall_jump_ms = 0;
@@ -242,6 +244,12 @@ impl World {
         fired
     }
 
+    /// Returns whether a node has set a timer that is due at once, and that has not fired yet.
+    pub fn has_armed_due(&self) -> bool {
+        let now_ms = self.clock.now().mono_ms();
+        self.nodes.iter().any(|node| node.store.timers.was_armed_by(now_ms))
+    }
+
     /// Returns the monotonic time in ms at which the next timer may be due, and its node.
     pub fn next_timer(&self) -> Option<(u64, usize)> {
         let nodes = self.nodes.iter().enumerate();
@@ -255,9 +263,9 @@ impl World {
         nodes.filter_map(|node| node.store.timers.next_deadline_ms()).min()
     }
 
-    /// Returns how long the suspended script of a node has run, in ms, or `None` if there is none.
+    /// Returns how long the suspended script of a node has run, in ms, or `None` if there is none that could go on.
     pub fn script_ran_ms(&self, node: usize) -> Option<u64> {
-        let (started, slices) = self.nodes[node].scripts.progress()?;
+        let (started, slices) = self.nodes[node].scripts.progress().filter(|_| !self.nodes[node].paused)?;
         Some(match self.clock.mode() {
             // On a manual clock a slice counts as a millisecond.
             ClockMode::Manual => slices,
@@ -269,13 +277,17 @@ impl World {
     pub fn run_slice(&mut self, node: usize) -> bool {
         let Some(ran_ms) = self.script_ran_ms(node) else { return false };
         self.run_slice_for(node, ran_ms);
-        self.nodes[node].scripts.is_running()
+        self.is_running_script(node)
     }
 
     /// Resumes the running script for one slice, as if it had run for `ran_ms`.
     pub fn run_slice_for(&mut self, node: usize, ran_ms: u64) {
+        let writer = self.nodes[node].scripts.client();
         self.begin(node).resume_script(ran_ms);
-        self.end(node, None);
+        self.end(node, writer);
+        if !self.is_running_script(node) {
+            self.deliver_writes();
+        }
     }
 
     // ---- nodes ---------------------------------------------------------------------------------------------------
@@ -324,6 +336,15 @@ impl World {
         node.set_now(self.clock.now());
         node.store.rearm_all();
         node.store.now.wall_ms()
+    }
+
+    /// Moves the wall clocks of all nodes by `ms`, like [`jump`](Self::jump). Returns the world's Unix time in ms.
+    pub fn jump_all(&mut self, ms: i64) -> i64 {
+        self.clock.jump(ms);
+        for node in 0..self.nodes.len() {
+            self.jump(node, 0);
+        }
+        self.clock.now().wall_ms()
     }
 
     // ---- outputs -------------------------------------------------------------------------------------------------

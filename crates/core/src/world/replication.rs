@@ -39,7 +39,8 @@ impl World {
 
     /// Sends the writes of the current event on `node` to its replicas. `writer` is the client that wrote, if any.
     pub(super) fn send_writes(&mut self, node: usize, writer: Option<SessionId>) {
-        if !self.nodes[node].replication.has_changes() {
+        // A running script sends what it has written when it ends, as a whole.
+        if !self.nodes[node].replication.has_changes() || self.is_running_script(node) {
             return;
         }
         let entry = Rc::new(self.nodes[node].take_entry());
@@ -67,9 +68,12 @@ impl World {
     }
 
     /// Delivers the entries that the links let through, also to replicas of replicas.
-    fn deliver_writes(&mut self) {
+    pub(super) fn deliver_writes(&mut self) {
         for index in 0..self.nodes.len() {
             let Role::Replica { of: master } = self.nodes[index].replication.role else { continue };
+            if self.is_running_script(index) {
+                continue;
+            }
             let kept = match self.nodes[index].replication.link {
                 Link::Up => 0,
                 Link::Lag(writes) => writes,

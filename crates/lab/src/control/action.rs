@@ -70,6 +70,9 @@ pub enum Action {
     CloseAfter(usize),
     /// Replies with these bytes, without running the request.
     Reply(Vec<u8>),
+    /// Loses this one request, as a proxy would: the request does not run, and the connection goes on. The client gets these
+    /// bytes; without any, a client that tells replies by their position takes the next reply for this one.
+    Lose(Vec<u8>),
     /// Changes one argument of the request.
     Rewrite(Position, Rewrite),
     /// Empties the script cache before the request runs.
@@ -124,7 +127,10 @@ impl Action {
                 b"BYTES" => Action::CloseAfter(args.int("how many bytes", 0, i32::MAX as i64)? as usize),
                 _ => return Err(args.not_known()),
             },
-            b"REPLY" => Action::Reply(args.required("the bytes of a reply")?.to_vec()),
+            b"REPLY" => Action::Reply(parse_reply(args)?),
+            b"LOSE" if args.take("NOTHING") => Action::Lose(Vec::new()),
+            b"LOSE" if args.take("REPLY") => Action::Lose(parse_reply(args)?),
+            b"LOSE" => Action::Lose(LOST.to_vec()),
             b"REWRITE" => {
                 let position = match &args.required("ARG or ARGV")?.to_ascii_uppercase()[..] {
                     b"ARG" => Position::Arg(args.int("the place of a word", 0, 1 << 20)? as usize),
@@ -142,6 +148,40 @@ impl Action {
             _ => return Err(args.not_known()),
         })
     }
+}
+
+/// The reply to a request that LOSE has lost, unless the rule names another.
+const LOST: &[u8] = b"-ERR the request was lost by a fault rule\r\n";
+
+/// Parses the bytes of a reply. A shell passes `\r\n` as four characters, so an argument without a line feed may have the
+/// escapes of C strings.
+fn parse_reply(args: &mut Args) -> Result<Vec<u8>, SimError> {
+    let arg = args.required("the bytes of a reply")?;
+    let bytes = if arg.contains(&b'\n') { arg.to_vec() } else { unescape(arg) };
+    if bytes.ends_with(b"\r\n") {
+        return Ok(bytes);
+    }
+    Err(syntax(format!("{} is not a reply: it has to end with \\r\\n", super::args::quoted(arg))))
+}
+
+/// Replaces `\r`, `\n`, `\t`, `\\`, `\"` and `\xHH`. Anything else behind a backslash stays as it is.
+fn unescape(text: &[u8]) -> Vec<u8> {
+    let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((&byte, behind)) = rest.split_first() {
+        let (escaped, len) = match (byte, behind.first()) {
+            (b'\\', Some(b'r')) => (Some(b'\r'), 2),
+            (b'\\', Some(b'n')) => (Some(b'\n'), 2),
+            (b'\\', Some(b't')) => (Some(b'\t'), 2),
+            (b'\\', Some(&literal @ (b'\\' | b'"'))) => (Some(literal), 2),
+            (b'\\', Some(b'x')) => (behind.get(1..3).and_then(hex), 4),
+            _ => (None, 1),
+        };
+        bytes.push(escaped.unwrap_or(byte));
+        rest = &rest[if escaped.is_some() { len } else { 1 }..];
+    }
+    bytes
 }
 
 impl std::fmt::Display for Action {
@@ -163,6 +203,9 @@ impl std::fmt::Display for Action {
             Action::CloseAfter(0) => write!(f, "CLOSE AFTER"),
             Action::CloseAfter(bytes) => write!(f, "CLOSE BYTES {bytes}"),
             Action::Reply(bytes) => write!(f, "REPLY {}", super::args::quoted(bytes)),
+            Action::Lose(bytes) if bytes.is_empty() => write!(f, "LOSE NOTHING"),
+            Action::Lose(bytes) if bytes == LOST => write!(f, "LOSE"),
+            Action::Lose(bytes) => write!(f, "LOSE REPLY {}", super::args::quoted(bytes)),
             Action::Rewrite(position, rewrite) => {
                 match position {
                     Position::Arg(at) => write!(f, "REWRITE ARG {at} ")?,

@@ -1,5 +1,7 @@
 //! Gates hold matching requests, replies and messages; each held item has a ticket that releases it.
 
+use std::collections::VecDeque;
+
 use super::args::{Args, SimError, syntax};
 use super::matching::{Match, Subject};
 use redlatch_core::world::ConnId;
@@ -106,9 +108,28 @@ pub struct Gates {
     tickets: Vec<Ticket>,
     last_gate: u64,
     last_ticket: u64,
+    /// The number and the label of gates that were removed with the connections that had added them.
+    left: VecDeque<(u64, String)>,
 }
 
+/// How many removed gates are remembered for error texts.
+const KEPT_LEFT: usize = 100;
+
 impl Gates {
+    /// Returns whether the gate with this number or label was removed with the connection that had added it.
+    pub fn has_left(&self, name: &str) -> bool {
+        self.left.iter().any(|(id, label)| id.to_string() == name || !name.is_empty() && label == name)
+    }
+
+    /// Notes that a gate is removed with its connection.
+    pub fn note_left(&mut self, gate: u64) {
+        let Some(active) = self.active.iter().find(|active| active.id == gate) else { return };
+        if self.left.len() == KEPT_LEFT {
+            self.left.pop_front();
+        }
+        self.left.push_back((gate, active.gate.label.clone()));
+    }
+
     /// Adds a gate and returns its number. `owner`: the connection that added it.
     pub fn add(&mut self, gate: Gate, owner: Option<ConnId>) -> u64 {
         self.last_gate += 1;

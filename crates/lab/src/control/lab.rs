@@ -38,6 +38,10 @@ pub struct Lab {
     /// Control connections that wait for tickets.
     pub(crate) awaits: Vec<Await>,
     pub(super) recorder: Option<Box<Recorder>>,
+    /// A script's SIM command was applied, which may have let a node go on.
+    may_have_resumed: bool,
+    /// In the replay of an older trace: jumps and resets act on the nodes' clocks only, and a reset keeps numbers.
+    pub(crate) keeps_old_clock: bool,
     /// What the driver has to do with the trace file.
     pub(crate) trace_file: Option<TraceFile>,
 }
@@ -66,6 +70,8 @@ impl Lab {
             findings: Vec::new(),
             awaits: Vec::new(),
             recorder: None,
+            may_have_resumed: false,
+            keeps_old_clock: false,
             trace_file: None,
         }
     }
@@ -93,6 +99,8 @@ impl Lab {
             if let Err(error) = self.apply(command, None) {
                 tracing::warn!(node, %error, "a script's SIM command failed");
             }
+            self.end_everywhere(None);
+            self.may_have_resumed = true;
         }
         if !self.awaits.is_empty() {
             self.answer_awaits();
@@ -110,6 +118,25 @@ impl Lab {
         for node in 0..self.world.nodes().len() {
             self.world.end(node, None);
             self.settle(node);
+        }
+        self.fire_due();
+    }
+
+    /// Sends the writes of an event that may have concerned any node to the replicas. `writer`: the client whose request it was.
+    fn end_everywhere(&mut self, writer: Option<ConnId>) {
+        for node in 0..self.world.nodes().len() {
+            self.world.end(node, writer.filter(|conn| conn.node == node).map(|conn| conn.session));
+        }
+    }
+
+    /// Fires what an input has made due without time passing: a key that was given a past expiry, or what fell due while its
+    /// node stood still. Comes before the next input, as in a replay.
+    fn fire_due(&mut self) {
+        let now_ms = self.world.clock().now().mono_ms();
+        let timer_ms = self.world.next_timer().map(|(due_ms, _)| due_ms);
+        let due_ms = self.staging.control.borrow().next_due_ms();
+        if timer_ms.into_iter().chain(due_ms).any(|due_ms| due_ms <= now_ms) {
+            self.advance_to(self.world.clock().now().mono_us);
         }
     }
 
@@ -153,13 +180,27 @@ impl Lab {
         self.staging.control.borrow_mut().rng = rng;
     }
 
-    /// Removes all data, rules, gates and states, releases everything held, and makes all nodes running masters.
+    /// Removes all data, rules, gates, states and measured skews, releases everything held, makes all nodes running masters, and
+    /// moves their wall clocks back to the host's time. Rules, gates and tickets are numbered from 1 again.
     pub(crate) fn reset(&mut self) {
         let gates: Vec<u64> = self.staging.control.borrow().gates.iter().map(|gate| gate.id).collect();
         self.staging.control.borrow_mut().rules.clear();
         gates.into_iter().for_each(|gate| self.remove_gate(gate));
+        if self.keeps_old_clock {
+            self.registers.clear();
+            self.world.reset();
+            return self.refresh_interest();
+        }
+        let delayed: Vec<u64> =
+            self.staging.control.borrow().gates.tickets().map(|ticket| ticket.id).collect();
+        for ticket in delayed {
+            self.release(ticket);
+        }
+        self.staging.control.borrow_mut().restart();
+        self.staging.watches.borrow_mut().iter_mut().for_each(|watch| watch.skews = Default::default());
         self.registers.clear();
         self.world.reset();
+        self.jump_to_host();
         self.refresh_interest();
     }
 
@@ -220,11 +261,17 @@ impl Lab {
         }
         if is_sim {
             self.request_command(conn, argv);
-            self.world.end(conn.node, Some(conn.session));
+            self.end_everywhere(Some(conn));
         } else {
             self.world.request(conn, argv);
         }
         self.settle(conn.node);
+        // Anything else cannot have made something due.
+        let looks = self.world.has_armed_due() || self.world.interest().requests;
+        if looks || is_sim || self.may_have_resumed {
+            self.may_have_resumed = false;
+            self.fire_due();
+        }
     }
 
     /// Receives a SIM command of a client. Rules, gates and node states do not apply; authentication does.
@@ -236,12 +283,20 @@ impl Lab {
             return node.write_reply(conn.session, |reply| reply.error(error::NO_AUTH.text()));
         }
         let context = Context { node: conn.node, db: session.db, nodes };
+        let was_traced = self.is_traced();
         let answer = SimCommand::parse(argv, &context).and_then(|command| self.apply(command, Some(conn)));
         let node = self.world.node_mut(conn.node);
         match answer {
             Ok(Answer::Later) => {}
             Ok(answer) => node.write_reply(conn.session, |reply| answer.write(reply)),
             Err(error) => node.write_reply(conn.session, |reply| reply.error(error.to_string().as_bytes())),
+        }
+        // The request that begins a trace comes before it, and so does its reply.
+        if !was_traced
+            && self.is_traced()
+            && let Some(session) = self.world.node_mut(conn.node).sessions.get_mut(conn.session)
+        {
+            session.output.take_untraced();
         }
     }
 
@@ -250,6 +305,7 @@ impl Lab {
         self.record(|recorder, when| recorder.bad(when, conn, &error.0));
         self.world.protocol_error(conn, error);
         self.settle(conn.node);
+        self.fire_due();
     }
 
     /// Closes the connection of a client.
@@ -262,9 +318,17 @@ impl Lab {
             self.awaits.retain(|waiting| waiting.conn != conn);
             control.gates.owned_by(conn)
         };
+        for &gate in &gates {
+            tracing::warn!(
+                gate,
+                "the gate is removed, because the connection that added it has closed: KEEP keeps it"
+            );
+            self.staging.control.borrow_mut().gates.note_left(gate);
+        }
         gates.into_iter().for_each(|gate| self.remove_gate(gate));
-        self.world.end(conn.node, None);
+        self.end_everywhere(None);
         self.settle(conn.node);
+        self.fire_due();
     }
 
     /// Sets the driver's time, `elapsed_us` since the world began, and advances the clock accordingly. Each timer on the way
@@ -311,7 +375,10 @@ impl Lab {
                     if let Some(due) = due {
                         self.carry_out(due);
                         fired += 1;
-                        self.settle_all();
+                        for node in 0..self.world.nodes().len() {
+                            self.world.end(node, None);
+                            self.settle(node);
+                        }
                     }
                 }
                 Next::Node(node) => {
@@ -362,9 +429,27 @@ impl Lab {
 
     /// Runs the suspended script of a node for one slice. Returns false if no script is running, or none is left.
     pub fn run_slice(&mut self, node: usize) -> bool {
+        self.run_slice_after(node, 0)
+    }
+
+    /// Runs the suspended script of a node for one slice. It counts as having run for `real_ms` at least: a clock that a test
+    /// moves does not tell the driver that a script keeps it from serving others.
+    pub fn run_slice_after(&mut self, node: usize, real_ms: u64) -> bool {
         let Some(ran_ms) = self.world.script_ran_ms(node) else { return false };
-        self.run_slice_for(node, ran_ms);
+        self.run_slice_for(node, ran_ms.max(real_ms));
         self.world.is_running_script(node)
+    }
+
+    /// Returns the first node whose suspended script has to go on before anything else happens: it is not busy yet.
+    pub fn urgent_script(&self) -> Option<usize> {
+        self.world.nodes().iter().position(|node| node.scripts.holds_requests() && !node.paused)
+    }
+
+    /// Runs all suspended scripts until they end or are busy.
+    pub(crate) fn run_scripts(&mut self) {
+        while let Some(node) = self.urgent_script() {
+            self.run_slice(node);
+        }
     }
 
     /// Runs the suspended script of a node for one slice, and counts it as having run for `ran_ms` in all.
@@ -372,6 +457,7 @@ impl Lab {
         self.record(|recorder, when| recorder.slice(when, node, ran_ms));
         self.world.run_slice_for(node, ran_ms);
         self.settle(node);
+        self.fire_due();
     }
 
     // ---- outputs -------------------------------------------------------------------------------------------------

@@ -194,7 +194,7 @@ impl Match {
                 return Err(syntax(format!("{clause} says nothing about messages: this could never match")));
             }
         }
-        Ok(())
+        self.check_clauses()
     }
 }
 

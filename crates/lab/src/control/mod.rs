@@ -13,6 +13,7 @@ mod cost;
 pub mod gates;
 mod lab;
 pub mod matching;
+mod possible;
 mod recording;
 pub mod rules;
 mod skew;
@@ -130,6 +131,12 @@ impl Control {
             }
             _ => PushFate::Deliver(1),
         }
+    }
+
+    /// Forgets all rules and gates and everything that is pending.
+    pub fn restart(&mut self) {
+        (self.rules, self.gates) = Default::default();
+        self.due.clear();
     }
 
     /// Schedules an action for `due_ms`, monotonic.

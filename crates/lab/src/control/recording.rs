@@ -3,7 +3,8 @@
 use super::Lab;
 use crate::trace::Recorder;
 use crate::trace::record::When;
-use redlatch_core::node::session::SubscriptionKind;
+use redlatch_core::node::replication::Role;
+use redlatch_core::node::session::{ReplyMode, SubscriptionKind};
 use redlatch_core::node::{Node, SessionId};
 use redlatch_core::world::ConnId;
 
@@ -43,18 +44,16 @@ impl Lab {
         }
         let items =
             |node: &Node| node.sessions.len() + node.store.dbs.iter().map(|db| db.len()).sum::<usize>();
-        if recorder.wants_digest(|| self.world.nodes().iter().map(|node| items(node) as u64).sum()) {
+        if recorder.wants_digest(event, || self.world.nodes().iter().map(|node| items(node) as u64).sum()) {
             recorder.digest(event, &self.world.digest());
         }
         self.recorder = Some(recorder);
     }
 
-    /// Begins a trace. So that a replay can begin from the same state, the random streams and the checks start anew and the script
-    /// cache is emptied; clients that are connected are recorded with the requests that bring a new connection to their state.
+    /// Begins a trace. So that a replay can begin from the same state, random streams, checks, statistics, ages and script caches
+    /// begin anew; clients that are connected are recorded with the requests that bring a new connection to their state.
     pub fn start_trace(&mut self) {
-        self.reseed(self.seed);
-        self.reset_checks();
-        self.world.nodes_mut().for_each(|node| node.scripts.flush());
+        self.begin_anew();
         self.recorder = None;
         let mut recorder = Box::new(Recorder::new(self));
         for node in 0..self.world.nodes().len() {
@@ -65,18 +64,85 @@ impl Lab {
                 let opened = self.when();
                 self.world.set_events(opened.event);
                 let when = self.when();
+                let password = self.world.nodes()[node].config.requirepass.clone();
                 if let Some(session) = self.world.node_mut(node).sessions.get_mut(id) {
                     session.output.take_untraced();
                     recorder.open(opened, conn, session.is_control, &session.addr, &session.laddr);
-                    for argv in setup_requests(session) {
+                    for argv in setup_requests(session, &password) {
                         let argv: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
                         recorder.request("setup", when, conn, &argv, None);
                     }
                 }
             }
         }
+        // The setup itself leaves nothing behind.
+        let all = self
+            .world
+            .nodes()
+            .iter()
+            .flat_map(|node| node.sessions.iter().map(|session| node.conn(session.id)));
+        if let Some(last) = all.last() {
+            recorder.request("setup", self.when(), last, &BEGIN, None);
+        }
         self.recorder = Some(recorder);
         self.staging.is_recording.set(true);
+    }
+
+    /// Lets everything begin anew that a trace does not have. Nodes with keys, blocked clients or scripts keep their state.
+    fn begin_anew(&mut self) {
+        self.reseed(self.seed);
+        self.reset_checks();
+        let is_plain = self.untraceable().is_none();
+        for watch in self.staging.watches.borrow_mut().iter_mut() {
+            watch.skews = Default::default();
+            if is_plain {
+                watch.costs = Default::default();
+            }
+        }
+        self.registers.clear();
+        for node in self.world.nodes_mut() {
+            match is_plain {
+                true => node.begin_anew(),
+                false => node.scripts.flush(),
+            }
+        }
+        if is_plain {
+            self.staging.control.borrow_mut().restart();
+        }
+    }
+
+    /// Returns what a trace cannot begin with, because its head does not have it; `None`: nothing is there.
+    pub(crate) fn untraceable(&self) -> Option<&'static str> {
+        let control = self.staging.control.borrow();
+        let nodes = || self.world.nodes().iter();
+        let sessions = || nodes().flat_map(|node| node.sessions.iter());
+        let found = [
+            ("keys", nodes().any(|node| node.store.dbs.iter().any(|db| !db.is_empty()))),
+            ("fault rules", control.rules.iter().next().is_some() || control.rules.paused),
+            ("gates", !control.gates.is_empty()),
+            ("held requests, replies or messages", control.gates.tickets().next().is_some()),
+            ("pending timers of the control plane", control.next_due_ms().is_some()),
+            ("snapshots", !self.snapshots.is_empty()),
+            ("counted costs", self.staging.watches.borrow().iter().any(|watch| watch.costs.on)),
+            ("a running script", nodes().any(|node| node.scripts.is_running())),
+            ("paused or stopped nodes", nodes().any(|node| node.paused || node.stopped)),
+            (
+                "node states",
+                nodes().any(|node| !node.states.is_empty() || node.replication.forced_acks.is_some()),
+            ),
+            ("replicas", nodes().any(|node| node.replication.role != Role::Master)),
+            ("nodes whose clocks have jumped", nodes().any(|node| node.wall_jump_ms != 0)),
+            ("CLIENT PAUSE", nodes().any(|node| node.pause.is_some())),
+            ("active expiry turned off", nodes().any(|node| !node.active_expire)),
+            ("blocked clients", sessions().any(|session| session.blocked.is_some())),
+            ("open transactions", sessions().any(|session| session.multi.is_some())),
+            ("watched keys", sessions().any(|session| !session.watched.is_empty() || session.watch_broken)),
+            (
+                "connections that a rule has cut",
+                sessions().any(|session| session.is_input_lost || session.output.is_cut() || session.closing),
+            ),
+        ];
+        found.into_iter().find(|(_, is_there)| *is_there).map(|(what, _)| what)
     }
 
     /// Ends a trace with its last line.
@@ -152,8 +218,19 @@ impl Lab {
     /// Runs a request that brings a client to its state at the beginning of the trace, and discards the reply.
     pub(crate) fn set_up(&mut self, conn: ConnId, argv: &[&[u8]]) {
         self.record(|recorder, when| recorder.request("setup", when, conn, argv, None));
-        self.world.set_up(conn, argv);
+        if argv == BEGIN {
+            self.begin_anew();
+        } else {
+            self.world.set_up(conn, argv);
+        }
         self.drain();
+    }
+
+    /// Makes the trace of the replay have digests after these events, as the replayed one has.
+    pub(crate) fn expect_digests(&mut self, events: impl Iterator<Item = u64>) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.digests_at(events);
+        }
     }
 
     /// Receives bytes that did not parse as a request, for the reason that the trace gives.
@@ -182,10 +259,16 @@ impl Lab {
     }
 }
 
-/// Returns the requests that bring a new connection to the state of this one.
-fn setup_requests(session: &redlatch_core::node::Session) -> Vec<Vec<Vec<u8>>> {
+/// The setup line after which the run begins.
+const BEGIN: [&[u8]; 2] = [b"SIM.TRACE", b"START"];
+
+/// Returns the requests that bring a new connection to the state of this one. `password`: that of its node.
+fn setup_requests(session: &redlatch_core::node::Session, password: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let owned = |argv: &[&[u8]]| argv.iter().map(|arg| arg.to_vec()).collect::<Vec<_>>();
     let mut all = Vec::new();
+    if !password.is_empty() && session.authenticated {
+        all.push(owned(&[b"AUTH", password]));
+    }
     if session.protocol() == redlatch_core::wire::Protocol::Resp3 {
         all.push(owned(&[b"HELLO", b"3"]));
     }
@@ -195,12 +278,31 @@ fn setup_requests(session: &redlatch_core::node::Session) -> Vec<Vec<Vec<u8>>> {
     if session.db > 0 {
         all.push(owned(&[b"SELECT", session.db.to_string().as_bytes()]));
     }
+    for (name, value) in [(&b"LIB-NAME"[..], &session.lib_name), (b"LIB-VER", &session.lib_ver)] {
+        if !value.is_empty() {
+            all.push(owned(&[b"CLIENT", b"SETINFO", name, value]));
+        }
+    }
+    if session.no_evict {
+        all.push(owned(&[b"CLIENT", b"NO-EVICT", b"ON"]));
+    }
+    if session.no_touch {
+        all.push(owned(&[b"CLIENT", b"NO-TOUCH", b"ON"]));
+    }
+    if session.monitor {
+        all.push(owned(&[b"MONITOR"]));
+    }
     for (kind, command) in [
         (SubscriptionKind::Channel, &b"SUBSCRIBE"[..]),
         (SubscriptionKind::Pattern, b"PSUBSCRIBE"),
         (SubscriptionKind::Shard, b"SSUBSCRIBE"),
     ] {
         all.extend(session.subscriptions(kind).iter().map(|name| owned(&[command, name])));
+    }
+    match session.reply_mode {
+        ReplyMode::On | ReplyMode::Skip => {}
+        ReplyMode::Off => all.push(owned(&[b"CLIENT", b"REPLY", b"OFF"])),
+        ReplyMode::SkipNext => all.push(owned(&[b"CLIENT", b"REPLY", b"SKIP"])),
     }
     all
 }

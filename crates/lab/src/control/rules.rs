@@ -62,8 +62,17 @@ impl Rule {
                 _ => return Err(args.not_known()),
             }
         }
-        rule.matching.check(rule.action.is_for_pushes())?;
+        rule.check()?;
         Ok(rule)
+    }
+
+    /// Checks that the rule can act on something.
+    ///
+    /// # Errors
+    /// Names what excludes what.
+    pub fn check(&self) -> Result<(), SimError> {
+        self.matching.check(self.action.is_for_pushes())?;
+        self.matching.check_action(&self.action)
     }
 }
 

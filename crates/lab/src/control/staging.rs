@@ -102,7 +102,7 @@ impl Staging {
             }
             Some(Action::CloseBefore) => return Verdict::Close,
             Some(Action::Error { text, runs: false }) => return Verdict::Refuse(text),
-            Some(Action::Reply(bytes)) => return Verdict::Answer(bytes),
+            Some(Action::Reply(bytes) | Action::Lose(bytes)) => return Verdict::Answer(bytes),
             Some(Action::Error { text, runs: true }) => {
                 plan.effects.push(ReplyEffect::Replace([b"-", &text[..], b"\r\n"].concat()));
             }

@@ -91,7 +91,11 @@ impl<'a> Control<'a> {
         act: impl FnOnce(&mut Lab) -> Result<T, SimError> + Send + 'static,
     ) -> Result<T, SimError> {
         match &mut self.reach {
-            Reach::Here(lab) => settled(lab, act),
+            Reach::Here(lab) => {
+                let result = settled(lab, act);
+                lab.run_scripts();
+                result
+            }
             Reach::There(remote) => run_remotely(&**remote, act),
         }
     }
@@ -187,7 +191,7 @@ impl<'a> Control<'a> {
     /// As [`fault`](Self::fault).
     pub fn add_fault(&mut self, rule: Rule) -> Result<FaultId, SimError> {
         self.run(|lab| {
-            rule.matching.check(rule.action.is_for_pushes())?;
+            rule.check()?;
             lab.check_match(&rule.matching)?;
             match lab.apply(SimCommand::Fault(FaultCommand::Add(rule)), None)? {
                 Answer::Int(id) => Ok(FaultId(id as u64)),

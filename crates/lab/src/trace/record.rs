@@ -1,5 +1,7 @@
 //! Writes the lines of a trace. Every request passes here while a trace is recorded, so lines are written without intermediate values.
 
+use std::collections::VecDeque;
+
 use super::{FORMAT, clock_name};
 use crate::control::Lab;
 use redlatch_core::node::Config;
@@ -10,8 +12,10 @@ use redlatch_locks::check::Finding;
 #[derive(Default)]
 pub struct Recorder {
     buf: Vec<u8>,
-    /// Events until the next digest.
-    until_digest: u64,
+    /// The first event after which a digest is due.
+    digest_from: u64,
+    /// In a replay: the events after which the recorded trace has digests, as far as it was read.
+    recorded_digests: Option<VecDeque<u64>>,
 }
 
 /// How many bytes of a string are looked at together.
@@ -32,7 +36,8 @@ pub struct When {
 impl Recorder {
     /// Begins a trace.
     pub fn new(lab: &Lab) -> Recorder {
-        let mut recorder = Recorder { buf: Vec::new(), until_digest: DIGEST_EVERY };
+        let digest_from = lab.world().events() + DIGEST_EVERY;
+        let mut recorder = Recorder { buf: Vec::new(), digest_from, recorded_digests: None };
         recorder.head(lab);
         recorder
     }
@@ -57,6 +62,8 @@ impl Recorder {
         self.number(clock.now().mono_us);
         self.field("nodes");
         self.list(world.nodes(), |recorder, node| recorder.node(&node.config));
+        self.field("start_ms");
+        self.buf.extend_from_slice(itoa::Buffer::new().format(clock.start_ms()).as_bytes());
         if let Some(checks) = &lab.checks {
             self.field("checks");
             self.list(&checks.words, |recorder, word| recorder.text(word));
@@ -273,13 +280,21 @@ impl Recorder {
     }
 
     /// Whether a digest is due after this event, in a world of so many keys and clients.
-    pub fn wants_digest(&mut self, items: impl FnOnce() -> u64) -> bool {
-        self.until_digest = self.until_digest.saturating_sub(1);
-        if self.until_digest > 0 {
+    pub fn wants_digest(&mut self, event: u64, items: impl FnOnce() -> u64) -> bool {
+        if let Some(recorded) = &mut self.recorded_digests {
+            return recorded.pop_front_if(|next| *next <= event).is_some();
+        }
+        if event < self.digest_from {
             return false;
         }
-        self.until_digest = (EVENTS_PER_ITEM * items()).max(DIGEST_EVERY);
+        self.digest_from = event + (EVENTS_PER_ITEM * items()).max(DIGEST_EVERY);
         true
+    }
+
+    /// Adds events after which the recorded trace of a replay has digests.
+    #[cfg(feature = "replay")]
+    pub fn digests_at(&mut self, events: impl Iterator<Item = u64>) {
+        self.recorded_digests.get_or_insert_default().extend(events);
     }
 
     pub fn digest(&mut self, event: u64, digest: &str) {

@@ -11,7 +11,7 @@ pub const USAGE: &[&str] = &[
     "SIM.CLOCK NOW",
     "SIM.CLOCK MODE REAL | MANUAL | RATE <k>",
     "SIM.CLOCK ADVANCE <ms> | TO <wall_ms> | NEXT [<max_ms>]",
-    "SIM.CLOCK JUMP <ms> [NODE <n> | COMMAND]",
+    "SIM.CLOCK JUMP <ms> [NODE <n> | COMMAND] | HOST",
     "SIM.CLOCK TIMERS [COUNT <n>]",
     "SIM.CLOCK SKEW",
 ];
@@ -28,13 +28,15 @@ pub enum ClockCommand {
     To(i64),
     /// Advances the clock to the next timer, by at most this many ms.
     Next(u64),
-    /// Moves the wall clock of one node or of all nodes by this many ms, without firing timers.
+    /// Moves the wall clock of one node or of all nodes by this many ms. Keys whose end has then passed expire; nothing else fires.
     Jump {
         ms: i64,
         node: Option<usize>,
     },
     /// Moves the clock of the command that `redlatch run` has started, by this many ms.
     JumpCommand(i64),
+    /// Moves the wall clocks of all nodes back to the host's time: undoes what ADVANCE, MODE and JUMP have done to them.
+    JumpToHost,
     Timers {
         count: usize,
     },
@@ -54,6 +56,7 @@ impl ClockCommand {
                 b"ADVANCE" => ClockCommand::Advance(args.ms("the time to advance by, in ms")?),
                 b"TO" => ClockCommand::To(args.ms("a Unix time in ms")? as i64),
                 b"NEXT" => parse_next(args)?,
+                b"JUMP" if args.take("HOST") => ClockCommand::JumpToHost,
                 b"JUMP" => {
                     let ms = args.int("the jump in ms", -MAX_MS, MAX_MS)?;
                     if args.take("COMMAND") {
@@ -139,14 +142,22 @@ impl Lab {
             ClockCommand::To(wall_ms) => Ok(self.advance_to_wall(wall_ms)?.into()),
             ClockCommand::Next(max_ms) => Ok(self.advance_to_next(max_ms).into()),
             ClockCommand::Jump { ms, node } => {
-                let nodes = match node {
-                    Some(node) => vec![self.check_node(node)?],
-                    None => (0..self.world.nodes().len()).collect(),
+                let wall_ms = match node {
+                    Some(node) => {
+                        self.check_node(node)?;
+                        self.world.jump(node, ms)
+                    }
+                    None if self.keeps_old_clock => (0..self.world.nodes().len())
+                        .map(|node| self.world.jump(node, ms))
+                        .last()
+                        .unwrap_or(0),
+                    None => self.world.jump_all(ms),
                 };
-                let mut wall_ms = 0;
-                for node in nodes {
-                    wall_ms = self.world.jump(node, ms);
-                }
+                Ok(vec![self.world.events().into(), Answer::Int(wall_ms)].into())
+            }
+            ClockCommand::JumpToHost => {
+                self.jump_to_host();
+                let wall_ms = self.world.clock().now().wall_ms();
                 Ok(vec![self.world.events().into(), Answer::Int(wall_ms)].into())
             }
             ClockCommand::JumpCommand(ms) => {
@@ -162,6 +173,13 @@ impl Lab {
             }
             ClockCommand::Skew => Ok(self.skews().into()),
         }
+    }
+
+    /// Moves the wall clocks of all nodes back to the host's time.
+    pub(crate) fn jump_to_host(&mut self) {
+        self.world.nodes_mut().for_each(|node| node.wall_jump_ms = 0);
+        let ahead_ms = self.world.clock().ahead_ms(self.elapsed_us);
+        self.world.jump_all(ahead_ms.saturating_neg());
     }
 
     /// Advances the clock to a Unix time in ms; fails if that time has passed.

@@ -10,6 +10,9 @@ pub const USAGE: &[&str] = &[
     "SIM.FAULT HITS <id | label>",
     "SIM.FAULT DEL <id | label>",
     "SIM.FAULT CLEAR | PAUSE | RESUME",
+    "  <match>, all of which have to match (texts are globs): CONN <id> | NAME <client> | NODE <n> | CMD <command> | SCRIPT <role> | OWNER <owner> | SHA <prefix> | ARG <i> <word> | ARGV <i> <word> | KEY <key> | CHANNEL <channel> | AFTER <event> | NTH <n>",
+    "  <action> on a request: DROP REQUEST (and all that follows on the connection) | LOSE [REPLY <bytes> | NOTHING] (only this request) | DELAY REQUEST <ms> | DUP <n> [REPLY FIRST | LAST] | ERROR <text> BEFORE | CLOSE BEFORE | REPLY <bytes> | REWRITE ARG | ARGV <i> ADD <n> | SET <word> | FORGET SCRIPTS | FAIL SUBCALL <k> [<text>]",
+    "  <action> on a reply: DROP REPLY | DELAY REPLY <ms> | ERROR <text> AFTER | CLOSE AFTER | BYTES <k>; on a message: DROP PUSH | DELAY PUSH <ms> | DUP PUSH <n>",
 ];
 
 /// A parsed SIM.FAULT.

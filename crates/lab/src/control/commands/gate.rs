@@ -14,6 +14,7 @@ pub const USAGE: &[&str] = &[
     "SIM.GATE RELEASE <ticket> | <gate> | ALL [LAST]",
     "SIM.GATE STEP [<n>]",
     "SIM.GATE DEL <gate>",
+    "  <match> is that of SIM.FAULT. Without KEEP a gate is removed when the connection that added it closes.",
 ];
 
 /// A parsed SIM.GATE.
@@ -173,8 +174,14 @@ impl Lab {
     }
 
     fn gate_named(&self, name: &str) -> Result<u64, SimError> {
-        let found = self.staging.control.borrow().gates.find(name);
-        found.ok_or_else(|| unknown(format!("there is no gate {}", quoted(name.as_bytes()))))
+        let control = self.staging.control.borrow();
+        control.gates.find(name).ok_or_else(|| {
+            let why = match control.gates.has_left(name) {
+                true => ": it was removed with the connection that added it, because it had no KEEP",
+                false => "",
+            };
+            unknown(format!("there is no gate {}{why}", quoted(name.as_bytes())))
+        })
     }
 
     /// Returns the tickets that gates hold, without those of delays, which end by themselves.

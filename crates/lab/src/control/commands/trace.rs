@@ -46,6 +46,9 @@ impl Lab {
         if self.world.nodes().iter().any(|node| node.store.dbs.iter().any(|db| !db.is_empty())) {
             return Err(state("a trace begins without keys: SIM.RUN RESET removes them"));
         }
+        if let Some(what) = self.untraceable() {
+            return Err(state(format!("a trace cannot begin with {what}: SIM.RUN RESET ends most of this")));
+        }
         self.start_trace();
         Ok(())
     }
