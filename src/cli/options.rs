@@ -76,6 +76,10 @@ struct Cli {
     #[arg(long, value_name = "FILE")]
     trace: Option<String>,
 
+    /// Let clients record traces with SIM.TRACE START, to new files below this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    trace_dir: Option<String>,
+
     /// Check the invariants of locks, like SIM.CHECK ON: all of them, or those listed (rw,A1@read.unlock,STRICT).
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "ALL")]
     check: Option<String>,
@@ -83,6 +87,10 @@ struct Cli {
     /// A TCP port on 127.0.0.1 for SIM.* commands, which stays open while nodes are stopped.
     #[arg(long, value_name = "PORT")]
     control_port: Option<u16>,
+
+    /// Accept SIM.* commands from other machines without a password too.
+    #[arg(long)]
+    control_anywhere: bool,
 
     /// What to log to standard error: error, warn, info, debug, trace, or a filter of the tracing crate.
     #[arg(long, value_name = "FILTER", default_value = "warn")]
@@ -122,13 +130,17 @@ pub struct Options {
     /// Unix time at the start in ms, if it is not the real time.
     pub wall_start_ms: Option<i64>,
     pub trace: Option<String>,
+    /// The directory below which clients may write traces.
+    pub trace_dir: Option<String>,
+    /// Whether clients of other machines may send SIM commands without a password.
+    pub control_anywhere: bool,
     pub checks: Option<Checks>,
     pub control: Option<Endpoint>,
     pub log: String,
 }
 
 /// The options that [`Cli`] parses itself; all others are lines of redis.conf.
-const OWN: [&str; 11] = [
+const OWN: [&str; 13] = [
     "port",
     "bind",
     "unixsocket",
@@ -137,8 +149,10 @@ const OWN: [&str; 11] = [
     "seed",
     "clock",
     "trace",
+    "trace-dir",
     "check",
     "control-port",
+    "control-anywhere",
     "log",
 ];
 
@@ -189,6 +203,8 @@ impl Options {
             clock: cli.clock,
             wall_start_ms: None,
             trace: cli.trace,
+            trace_dir: cli.trace_dir,
+            control_anywhere: cli.control_anywhere,
             control,
             log: cli.log,
         })

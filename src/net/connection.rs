@@ -162,6 +162,7 @@ impl Connection {
     }
 
     fn run_requests(&mut self, lab: &mut Lab, bytes: &[u8]) -> (usize, bool) {
+        let server = self.server.clone();
         let mut used = 0;
         self.throttled = false;
         while lab.world().is_ready(self.id) && used < bytes.len() {
@@ -175,6 +176,9 @@ impl Connection {
                     let was_running = lab.world().is_running_script(self.id.node);
                     lab.request(self.id, &self.parser.args(rest));
                     used += len;
+                    if lab.is_traced() {
+                        server.keep_trace(lab);
+                    }
                     if !was_running && lab.world().is_running_script(self.id.node) {
                         return (used, true);
                     }

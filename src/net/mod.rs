@@ -45,7 +45,7 @@ pub struct Server {
     scratch: RefCell<Vec<u8>>,
     dirty: RefCell<Vec<ConnId>>,
     /// Where the trace goes, if one is written.
-    trace: RefCell<Option<std::fs::File>>,
+    trace: Rc<RefCell<Option<std::fs::File>>>,
     jumps: Rc<Jumps>,
     /// Questions that other threads ask again after each event.
     watches: RefCell<Vec<Watch>>,
@@ -84,7 +84,7 @@ impl Server {
             stopped: Notify::new(),
             scratch: RefCell::new(vec![0; READ_BUFFER]),
             dirty: RefCell::new(Vec::new()),
-            trace: RefCell::new(None),
+            trace: Rc::default(),
             jumps: Rc::default(),
             watches: RefCell::default(),
             stopping: Arc::default(),

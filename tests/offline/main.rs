@@ -13,6 +13,7 @@ mod fuzz_cli;
 mod hostile;
 mod scenarios;
 mod script;
+mod security;
 mod sim;
 mod structure;
 mod trace;

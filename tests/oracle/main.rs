@@ -8,3 +8,4 @@ mod families;
 mod random_differential;
 mod run;
 mod script_differential;
+mod security;

@@ -1,7 +1,8 @@
 //! Executes a request inside a node: Redis's checks in Redis's order, the handler, and what follows.
 
-use super::admission::Caller;
+use super::admission::{Caller, is_http};
 use super::output::OpenReply;
+use super::secrets::redacted;
 use super::session::{Blocked, OwnedArgs, ReplyMode, SessionId, TimeoutReply, Wait};
 use super::{Node, Pause};
 use crate::commands::command::{ADMIN, Command, MAY_REPLICATE, SKIP_MONITOR, SKIP_SLOWLOG, WRITE};
@@ -113,6 +114,10 @@ impl Node {
     fn process(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> Outcome {
         let command = match self.admit(id, argv, Caller::Client) {
             Ok(command) => command,
+            Err(_) if is_http(argv) => {
+                self.end_http(id);
+                return Ok(());
+            }
             Err(error) => return Err(self.refuse(id, argv, error)),
         };
         let session = &mut self.sessions[id];
@@ -245,7 +250,7 @@ impl Node {
     /// Returns a command of a script in the form that stages receive.
     pub(super) fn script_call<'a>(&self, id: SessionId, argv: &'a [&'a [u8]]) -> ScriptCall<'a> {
         let db = self.sessions[id].db;
-        ScriptCall { node: self.index, db, argv }
+        ScriptCall { node: self.index, db, is_trusted: self.is_trusted(id), argv }
     }
 
     /// Writes an error reply and counts it by its code.
@@ -264,7 +269,7 @@ impl Node {
         let source = if from_script { "lua" } else { &session.addr };
         let mut line =
             format!("{}.{:06} [{db} {source}]", wall_us / 1_000_000, wall_us % 1_000_000).into_bytes();
-        for arg in argv {
+        for arg in redacted(argv, self.config.version) {
             line.push(b' ');
             crate::num::quote(arg, &mut line);
         }

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::args::denied;
 use super::commands::run::Register;
-use super::commands::trace::TraceFile;
+use super::commands::trace::OpenTrace;
 use super::commands::{Answer, Context, SimCommand, is_sim_command};
 use super::gates::At;
 use super::staging::Staging;
@@ -38,8 +39,10 @@ pub struct Lab {
     /// Control connections that wait for tickets.
     pub(crate) awaits: Vec<Await>,
     pub(super) recorder: Option<Box<Recorder>>,
-    /// What the driver has to do with the trace file.
-    pub(crate) trace_file: Option<TraceFile>,
+    /// How the driver opens the file of SIM.TRACE START, if clients may write files.
+    pub(crate) open_trace: Option<OpenTrace>,
+    /// Whether SIM.TRACE STOP has asked the driver to end the trace.
+    pub(crate) trace_ends: bool,
 }
 
 /// The owner of the next timer to fire.
@@ -66,7 +69,8 @@ impl Lab {
             findings: Vec::new(),
             awaits: Vec::new(),
             recorder: None,
-            trace_file: None,
+            open_trace: None,
+            trace_ends: false,
         }
     }
 
@@ -214,12 +218,17 @@ impl Lab {
             self.remove_abandoned();
         }
         let is_sim = is_sim_command(name);
-        if self.recorder.is_some() {
+        let was_traced = self.recorder.is_some();
+        if was_traced {
             let elapsed_us = is_sim.then_some(self.elapsed_us);
             self.record(|recorder, when| recorder.request("req", when, conn, argv, elapsed_us));
         }
         if is_sim {
             self.request_command(conn, argv);
+            if !was_traced && self.recorder.is_some() {
+                // The reply to SIM.TRACE START belongs to what was before the trace.
+                self.forget_output(conn);
+            }
             self.world.end(conn.node, Some(conn.session));
         } else {
             self.world.request(conn, argv);
@@ -234,6 +243,9 @@ impl Lab {
         let Some(session) = node.sessions.get(conn.session) else { return };
         if !session.authenticated {
             return node.write_reply(conn.session, |reply| reply.error(error::NO_AUTH.text()));
+        }
+        if !node.is_trusted(conn.session) && !self.staging.serves_anyone.get() {
+            return node.write_reply(conn.session, |reply| reply.error(denied().to_string().as_bytes()));
         }
         let context = Context { node: conn.node, db: session.db, nodes };
         let answer = SimCommand::parse(argv, &context).and_then(|command| self.apply(command, Some(conn)));
@@ -395,9 +407,24 @@ impl Lab {
         timer_us.into_iter().chain(self.next_await_us()).min()
     }
 
-    /// Takes what the driver has to do with the trace file.
-    pub fn take_trace_file(&mut self) -> Option<TraceFile> {
-        self.trace_file.take()
+    /// Lets clients write traces. `open` opens a file for the lines, or says why it cannot.
+    pub fn open_traces_with(&mut self, open: OpenTrace) {
+        self.open_trace = Some(open);
+    }
+
+    /// Returns whether the driver has to end the trace and to close its file.
+    pub fn take_trace_end(&mut self) -> bool {
+        std::mem::take(&mut self.trace_ends)
+    }
+
+    /// Lets clients of other machines send SIM commands without a password.
+    pub fn serve_control_anywhere(&mut self, anywhere: bool) {
+        self.staging.serves_anyone.set(anywhere);
+    }
+
+    /// Returns whether clients of other machines may send SIM commands without a password.
+    pub(crate) fn serves_control_anywhere(&self) -> bool {
+        self.staging.serves_anyone.get()
     }
 
     /// Takes how far the clock of the driver's command has to jump, in ms.

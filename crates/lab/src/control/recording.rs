@@ -65,10 +65,12 @@ impl Lab {
                 let opened = self.when();
                 self.world.set_events(opened.event);
                 let when = self.when();
-                if let Some(session) = self.world.node_mut(node).sessions.get_mut(id) {
+                let node = self.world.node_mut(node);
+                let password = node.config.requirepass.clone();
+                if let Some(session) = node.sessions.get_mut(id) {
                     session.output.take_untraced();
                     recorder.open(opened, conn, session.is_control, &session.addr, &session.laddr);
-                    for argv in setup_requests(session) {
+                    for argv in setup_requests(session, &password) {
                         let argv: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
                         recorder.request("setup", when, conn, &argv, None);
                     }
@@ -77,6 +79,13 @@ impl Lab {
         }
         self.recorder = Some(recorder);
         self.staging.is_recording.set(true);
+    }
+
+    /// Leaves the output of a client so far out of the trace.
+    pub(super) fn forget_output(&mut self, conn: ConnId) {
+        if let Some(session) = self.world.node_mut(conn.node).sessions.get_mut(conn.session) {
+            session.output.take_untraced();
+        }
     }
 
     /// Ends a trace with its last line.
@@ -131,6 +140,13 @@ impl Lab {
         self.replay_to(mono_us);
     }
 
+    /// Records passwords as they are.
+    pub(crate) fn show_passwords_in_trace(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.show_passwords();
+        }
+    }
+
     /// Advances the clock to the time of the next input.
     pub(crate) fn replay_to(&mut self, mono_us: u64) {
         self.advance_to(mono_us);
@@ -183,9 +199,12 @@ impl Lab {
 }
 
 /// Returns the requests that bring a new connection to the state of this one.
-fn setup_requests(session: &redlatch_core::node::Session) -> Vec<Vec<Vec<u8>>> {
+fn setup_requests(session: &redlatch_core::node::Session, password: &[u8]) -> Vec<Vec<Vec<u8>>> {
     let owned = |argv: &[&[u8]]| argv.iter().map(|arg| arg.to_vec()).collect::<Vec<_>>();
     let mut all = Vec::new();
+    if session.authenticated && !password.is_empty() {
+        all.push(owned(&[b"AUTH", password]));
+    }
     if session.protocol() == redlatch_core::wire::Protocol::Resp3 {
         all.push(owned(&[b"HELLO", b"3"]));
     }

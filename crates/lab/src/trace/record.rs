@@ -1,8 +1,14 @@
 //! Writes the lines of a trace. Every request passes here while a trace is recorded, so lines are written without intermediate values.
 
+use std::borrow::Cow;
+
+use super::secrets::Secrets;
 use super::{FORMAT, clock_name};
 use crate::control::Lab;
+use redlatch_core::commands::table;
 use redlatch_core::node::Config;
+use redlatch_core::node::secrets::{hidden, is_secret_parameter};
+use redlatch_core::version::Version;
 use redlatch_core::world::ConnId;
 use redlatch_locks::check::Finding;
 
@@ -10,6 +16,7 @@ use redlatch_locks::check::Finding;
 #[derive(Default)]
 pub struct Recorder {
     buf: Vec<u8>,
+    secrets: Secrets,
     /// Events until the next digest.
     until_digest: u64,
 }
@@ -32,7 +39,7 @@ pub struct When {
 impl Recorder {
     /// Begins a trace.
     pub fn new(lab: &Lab) -> Recorder {
-        let mut recorder = Recorder { buf: Vec::new(), until_digest: DIGEST_EVERY };
+        let mut recorder = Recorder { until_digest: DIGEST_EVERY, ..Recorder::default() };
         recorder.head(lab);
         recorder
     }
@@ -61,7 +68,19 @@ impl Recorder {
             self.field("checks");
             self.list(&checks.words, |recorder, word| recorder.text(word));
         }
+        self.field("hides_passwords");
+        self.buf.extend_from_slice(b"true");
+        if lab.serves_control_anywhere() {
+            self.field("control_anywhere");
+            self.buf.extend_from_slice(b"true");
+        }
         self.finish();
+    }
+
+    /// Shows passwords, as older releases did, so that their traces replay.
+    #[cfg(feature = "replay")]
+    pub(crate) fn show_passwords(&mut self) {
+        self.secrets.is_off = true;
     }
 
     /// Writes the release that a node emulates, and all its settings.
@@ -72,7 +91,11 @@ impl Recorder {
         self.number(config.process_id.into());
         self.field("config");
         self.list(config.matching(b"*"), |recorder, (name, value)| {
-            recorder.list([name, value], |recorder, text| recorder.text(text));
+            let hidden =
+                is_secret_parameter(name.as_bytes()).then(|| recorder.secrets.stored(value.as_bytes()));
+            let value =
+                hidden.map_or(value.into(), |hidden| String::from_utf8_lossy(&hidden).into_owned().into());
+            recorder.list([name.into(), value], |recorder, text: Cow<str>| recorder.text(&text));
         });
         self.buf.push(b'}');
     }
@@ -194,7 +217,16 @@ impl Recorder {
         self.begin(kind, when);
         self.conn(conn);
         self.field("a");
-        self.list(argv, |recorder, word| recorder.string(word));
+        let hidden = hidden(argv);
+        // The error for a command that does not exist shows its arguments.
+        let exists = |&version: &Version| table::find(argv, version).is_some();
+        if hidden.is_empty() || !Version::ALL.iter().any(exists) {
+            self.list(argv, |recorder, word| recorder.string(word));
+        } else {
+            let shown = self.secrets.hide(argv, &hidden);
+            self.list(&shown, |recorder, word| recorder.string(word));
+        }
+        self.secrets.look_at(argv);
         if let Some(elapsed_us) = elapsed_us {
             self.field("el");
             self.number(elapsed_us);
@@ -250,7 +282,10 @@ impl Recorder {
         self.number(event);
         self.conn(conn);
         self.field("b");
-        self.string(bytes);
+        match self.secrets.hide_in_reply(bytes) {
+            Some(shown) => self.string(&shown),
+            None => self.string(bytes),
+        }
         self.finish();
     }
 
@@ -304,7 +339,6 @@ fn plain_len(bytes: &[u8]) -> usize {
 
 #[cfg(all(test, feature = "replay"))]
 mod tests {
-    use redlatch_core::version::Version;
     use redlatch_core::world::{ClockMode, WorldOptions};
     use redlatch_locks::check::Checks;
 
@@ -326,6 +360,8 @@ mod tests {
             let line: Line = serde_json::from_str(&written).unwrap();
             assert!(matches!(&line, Line::Head(head) if head.nodes.len() == 2));
             assert_eq!(written, serde_json::to_string(&line).unwrap() + "\n");
+            assert!(!written.contains("🔒"), "the password is in the trace");
+            lab.serve_control_anywhere(true);
         }
     }
 }

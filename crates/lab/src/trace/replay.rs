@@ -214,11 +214,15 @@ fn build(header: &Header) -> Result<Lab, TraceError> {
         nodes,
     });
     lab.begin_at(header.e, header.t);
+    lab.serve_control_anywhere(header.control_anywhere);
     if let Some(args) = &header.checks {
         let args: Vec<&[u8]> = args.iter().map(|arg| arg.as_bytes()).collect();
         lab.start_checks(parse_checks(&mut Args::new(&args)).map_err(TraceError::BadChecks)?);
     }
     lab.start_trace();
+    if !header.hides_passwords {
+        lab.show_passwords_in_trace();
+    }
     // The header is not compared: a wrong one shows in the outputs.
     lab.take_trace(&mut Vec::new());
     Ok(lab)
