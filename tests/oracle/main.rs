@@ -5,6 +5,7 @@ mod support;
 
 mod dump;
 mod families;
+mod patterns;
 mod random_differential;
 mod run;
 mod script_differential;
