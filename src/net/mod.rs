@@ -122,7 +122,10 @@ impl Server {
 
     /// Does what another thread asks for.
     pub fn run_job(self: &Rc<Server>, job: Job) {
-        self.turn(None, job);
+        self.turn(None, |lab| {
+            lab.catch_up_fully();
+            job(lab);
+        });
     }
 
     /// Asks now, and again after each event until the answer is true.
@@ -165,7 +168,7 @@ impl Server {
         if lab.is_traced() {
             self.keep_trace(lab);
         }
-        if lab.next_wakeup_us().is_some_and(|at_us| at_us < self.timer_at_us.get()) {
+        if lab.is_behind() || lab.next_wakeup_us().is_some_and(|at_us| at_us < self.timer_at_us.get()) {
             self.timer.notify_one();
         }
         if lab.world().shutdown_requested() {
@@ -197,7 +200,12 @@ impl Server {
 /// Sleeps from timer to timer.
 async fn keep_timers(server: Rc<Server>) {
     loop {
-        let next_us = server.turn(None, |lab| lab.next_wakeup_us());
+        let (is_behind, next_us) = server.turn(None, |lab| (lab.catch_up(), lab.next_wakeup_us()));
+        if is_behind {
+            // Clients are served before the next timers fire.
+            tokio::task::yield_now().await;
+            continue;
+        }
         server.timer_at_us.set(next_us.unwrap_or(u64::MAX));
         match next_us {
             None => server.timer.notified().await,

@@ -485,3 +485,36 @@ fn a_server_that_is_not_busy_ends_in_order() {
     server.connect().call(&["PING"]);
     assert!(server.terminate().success());
 }
+
+#[test]
+fn clients_are_served_while_very_many_keys_expire() {
+    const KEYS: usize = 100_000;
+    let server = Logged::start("", &["--trace", "run.jsonl"]);
+    let mut client = server.connect();
+    let load = "local now = redis.call('TIME') local at = (now[1] + 3) * 1000 \
+                for i = 1, ARGV[1] do redis.call('SET', 'k' .. i, 'v', 'PXAT', at) end return at";
+    assert!(client.call(&["EVAL", load, "0", &KEYS.to_string()]).starts_with(b":"));
+    client.call(&["CONFIG", "SET", "notify-keyspace-events", "Ex"]);
+    let began = Instant::now();
+    let mut in_between = 0;
+    loop {
+        let size = text(&client.call(&["DBSIZE"]));
+        let size: usize = size.trim().trim_start_matches(':').parse().unwrap();
+        match size {
+            0 => break,
+            KEYS => std::thread::sleep(Duration::from_millis(1)),
+            _ => {
+                in_between += 1;
+                // The clock stands still, so no key is there any more.
+                let key = format!("k{KEYS}");
+                assert_eq!(client.call(&["EXISTS", &key]), b":0\r\n");
+            }
+        }
+        assert!(began.elapsed() < Duration::from_secs(60), "{size} keys are left");
+    }
+    assert!(in_between >= 5, "served {in_between} times");
+    server.signal("TERM");
+    let mut server = server;
+    server.wait();
+    assert_replays(&server.folder.join("run.jsonl"));
+}

@@ -28,6 +28,8 @@ pub struct Lab {
     pub(crate) seed: u64,
     /// The driver's time at the last tick, in µs since the world began.
     pub(crate) elapsed_us: u64,
+    /// Whether timers were left for the next turn, so that the clock stands still until they have fired.
+    is_behind: bool,
     pub(crate) snapshots: BTreeMap<String, Snapshot>,
     /// The fenced store of SIM.RUN STORE.
     pub(crate) registers: BTreeMap<Vec<u8>, Register>,
@@ -44,6 +46,9 @@ pub struct Lab {
     /// Whether SIM.TRACE STOP has asked the driver to end the trace.
     pub(crate) trace_ends: bool,
 }
+
+/// The most timers that fire in one turn of a real clock. Clients are served between two turns.
+const TIMERS_PER_TURN: u64 = 1000;
 
 /// The owner of the next timer to fire.
 enum Next {
@@ -62,6 +67,7 @@ impl Lab {
             world: World::with_stages(options, stages),
             staging,
             elapsed_us: 0,
+            is_behind: false,
             snapshots: BTreeMap::new(),
             registers: BTreeMap::new(),
             command_jump_ms: None,
@@ -218,6 +224,10 @@ impl Lab {
             self.remove_abandoned();
         }
         let is_sim = is_sim_command(name);
+        if is_sim {
+            // What it does to the clock begins at the present.
+            self.catch_up_fully();
+        }
         let was_traced = self.recorder.is_some();
         if was_traced {
             let elapsed_us = is_sim.then_some(self.elapsed_us);
@@ -281,14 +291,38 @@ impl Lab {
 
     /// Sets the driver's time, `elapsed_us` since the world began, and advances the clock accordingly. Each timer on the way
     /// fires at its exact due time. A manual clock does not move.
+    ///
+    /// If very many timers are due, some are left for [`catch_up`](Self::catch_up). Until then the clock stands still at
+    /// their due time, as if the requests in between had come then.
     pub fn tick(&mut self, elapsed_us: u64) {
         self.elapsed_us = elapsed_us;
         if self.next_await_us().is_some_and(|deadline_us| deadline_us <= elapsed_us) {
             self.awaited(elapsed_us);
         }
-        if let Some(target_us) = self.world.clock_mut().target_us(elapsed_us) {
-            self.advance_to(target_us);
+        if !self.is_behind {
+            self.catch_up();
         }
+    }
+
+    /// Fires timers that are due at the driver's time, up to the number for one turn. Returns whether some are left.
+    pub fn catch_up(&mut self) -> bool {
+        self.is_behind = match self.world.clock_mut().target_us(self.elapsed_us) {
+            Some(target_us) => !self.advance_while(target_us, |_, fired| fired < TIMERS_PER_TURN).1,
+            None => false,
+        };
+        self.is_behind
+    }
+
+    /// Fires all timers that are due at the driver's time.
+    pub fn catch_up_fully(&mut self) {
+        while self.is_behind {
+            self.catch_up();
+        }
+    }
+
+    /// Returns whether timers were left for the next turn.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
     }
 
     /// Answers the control connections whose wait has timed out at this time of the driver.
@@ -311,6 +345,16 @@ impl Lab {
     }
 
     pub(super) fn advance_to(&mut self, target_us: u64) -> u64 {
+        self.advance_while(target_us, |_, _| true).0
+    }
+
+    /// Advances the clock to `target_us`, as long as `goes_on` before each timer of a node; it gets the number of those
+    /// that have fired. Returns that number, and whether the clock is there.
+    pub(super) fn advance_while(
+        &mut self,
+        target_us: u64,
+        goes_on: impl Fn(&Lab, u64) -> bool,
+    ) -> (u64, bool) {
         if self.staging.control.borrow().has_abandoned() {
             self.remove_abandoned();
         }
@@ -326,16 +370,20 @@ impl Lab {
                         self.settle_all();
                     }
                 }
-                Next::Node(node) => {
-                    while self.world.fire_timer(node) {
-                        fired += 1;
-                        self.settle(node);
+                Next::Node(node) => loop {
+                    if !goes_on(self, fired) && self.world.is_timer_due(node) {
+                        return (fired, false);
                     }
-                }
+                    if !self.world.fire_timer(node) {
+                        break;
+                    }
+                    fired += 1;
+                    self.settle(node);
+                },
             }
         }
         self.world.clock_mut().move_to(target_us);
-        fired
+        (fired, true)
     }
 
     /// Moves the clock to the next timer, up to `target_us`. At equal times the control plane comes first.

@@ -137,7 +137,7 @@ impl Lab {
     /// Moves a new world to the event and the time at which its trace begins.
     pub(crate) fn begin_at(&mut self, event: u64, mono_us: u64) {
         self.world.set_events(event);
-        self.replay_to(mono_us);
+        self.replay_to(mono_us, event);
     }
 
     /// Records passwords as they are.
@@ -147,9 +147,11 @@ impl Lab {
         }
     }
 
-    /// Advances the clock to the time of the next input.
-    pub(crate) fn replay_to(&mut self, mono_us: u64) {
-        self.advance_to(mono_us);
+    /// Advances the clock to the time of the next input, which comes after event number `last_event`. Timers that are due
+    /// have fired by then, but where very many were due, the input came between two of them.
+    pub(crate) fn replay_to(&mut self, mono_us: u64, last_event: u64) {
+        self.advance_while(mono_us, |lab, _| lab.world.events() < last_event);
+        self.world.clock_mut().move_to(mono_us);
     }
 
     /// Connects a client and gives it this number. Returns `None` if there is no such node.

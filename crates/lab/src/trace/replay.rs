@@ -234,23 +234,22 @@ fn conn_id(lab: &Lab, conn: Conn) -> Result<ConnId, TraceError> {
 
 /// Feeds an input into the lab, at its time.
 fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
-    let (&t, bytes) = match line {
-        Line::Open { t, .. }
-        | Line::Bad { t, .. }
-        | Line::Close { t, .. }
-        | Line::Slice { t, .. }
-        | Line::Await { t, .. }
-        | Line::Mark { t, .. }
-        | Line::End { t, .. } => (t, Vec::new()),
-        Line::Setup { t, a, .. } | Line::Req { t, a, .. } => {
-            (t, a.iter().map(|arg| to_bytes(arg)).collect::<Result<Vec<_>, _>>()?)
-        }
+    let (t, last_event, words) = match line {
+        Line::Open { e, t, .. }
+        | Line::Bad { e, t, .. }
+        | Line::Close { e, t, .. }
+        | Line::Slice { e, t, .. }
+        | Line::Await { e, t, .. } => (*t, e.saturating_sub(1), &[][..]),
+        Line::Req { e, t, a, .. } => (*t, e.saturating_sub(1), &a[..]),
+        Line::Mark { e, t, .. } | Line::End { e, t } => (*t, *e, &[][..]),
+        Line::Setup { t, a, .. } => (*t, u64::MAX, &a[..]),
         Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {
             return Err(TraceError::Unexpected);
         }
     };
+    let bytes = words.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
     let argv: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-    lab.replay_to(t);
+    lab.replay_to(t, last_event);
     match line {
         Line::Open { c, addr, laddr, control, .. } => {
             lab.open_numbered(c.node, c.number, *control, addr.clone(), laddr.clone())
