@@ -23,7 +23,7 @@ impl Server {
         Server::start(
             format!("redlatch --redis-version {release}"),
             program,
-            &[&["--redis-version", release, "--enable-debug-command", "local"], args].concat(),
+            &[&["--enable-debug-command", "local", "--redis-version", release], args].concat(),
         )
     }
 

@@ -48,7 +48,7 @@ pub struct Lab {
 }
 
 /// The most timers that fire in one turn of a real clock. Clients are served between two turns.
-const TIMERS_PER_TURN: u64 = 1000;
+const TIMERS_PER_TURN: u64 = 200;
 
 /// The owner of the next timer to fire.
 enum Next {
