@@ -475,6 +475,16 @@ pub(super) unsafe extern "C-unwind" fn match_(state: *mut lua_State) -> c_int {
     unsafe { find_or_match(state, false) }
 }
 
+/// Returns where `text` is in `subject`. A search in a short string costs less than its preparation.
+fn find_plain(subject: &[u8], text: &[u8]) -> Option<usize> {
+    const SHORT: usize = 64;
+    match text.len() {
+        0 => Some(0),
+        len if subject.len() <= SHORT => subject.windows(len).position(|window| window == text),
+        _ => memmem::find(subject, text),
+    }
+}
+
 /// # Safety
 /// Called in a frame of Lua's own that owns nothing.
 unsafe fn find_or_match(state: *mut lua_State, is_find: bool) -> c_int {
@@ -488,8 +498,7 @@ unsafe fn find_or_match(state: *mut lua_State, is_find: bool) -> c_int {
         if is_find
             && (ffi::lua_toboolean(state, 4) != 0 || !text.iter().any(|byte| b"^$*+?.([%-".contains(byte)))
         {
-            let found = memmem::find(&subject[start..], pattern);
-            return match found {
+            return match find_plain(&subject[start..], pattern) {
                 Some(at) => {
                     ffi::lua_pushnumber(state, (start + at + 1) as f64);
                     ffi::lua_pushnumber(state, (start + at + pattern.len()) as f64);
@@ -577,25 +586,26 @@ pub(super) unsafe extern "C-unwind" fn gsub(state: *mut lua_State) -> c_int {
         let buffer = buffer.as_mut_ptr();
         ffi::luaL_buffinit(state, buffer);
         let (mut s, mut count) = (0, 0);
+        // Up to here the subject is copied or replaced.
+        let mut done = 0;
         while count < most {
             let found = matcher.match_at(s, usize::from(is_anchored));
             if let Some(end) = found {
                 count += 1;
+                ffi::luaL_addlstring(buffer, subject[done..].as_ptr().cast(), s - done);
                 add_replacement(&matcher, buffer, kind, s, end);
+                done = end;
             }
             match found.filter(|&end| end > s) {
                 Some(end) => s = end,
-                None if s < subject.len() => {
-                    ffi::luaL_addlstring(buffer, subject[s..].as_ptr().cast(), 1);
-                    s += 1;
-                }
+                None if s < subject.len() => s += 1,
                 None => break,
             }
             if is_anchored {
                 break;
             }
         }
-        ffi::luaL_addlstring(buffer, subject[s..].as_ptr().cast(), subject.len() - s);
+        ffi::luaL_addlstring(buffer, subject[done..].as_ptr().cast(), subject.len() - done);
         ffi::luaL_pushresult(buffer);
         ffi::lua_pushnumber(state, f64::from(count));
         2
