@@ -518,3 +518,28 @@ fn clients_are_served_while_very_many_keys_expire() {
     server.wait();
     assert_replays(&server.folder.join("run.jsonl"));
 }
+
+#[test]
+fn settings_that_name_files_write_none() {
+    let server = Logged::start(
+        "mkdir data;",
+        &[
+            "--dir",
+            "data",
+            "--pidfile",
+            "data/pid",
+            "--logfile",
+            "data/log",
+            "--aclfile",
+            "data/acl",
+            "--appendonly",
+            "yes",
+        ],
+    );
+    let mut client = server.connect();
+    assert!(client.call(&["CONFIG", "REWRITE"]).starts_with(b"-ERR "));
+    for request in [&["SAVE"][..], &["BGSAVE"], &["BGREWRITEAOF"], &["SET", "k", "v"], &["ACL", "SAVE"]] {
+        client.call(request);
+    }
+    assert_eq!(fs::read_dir(server.folder.join("data")).unwrap().count(), 0);
+}
