@@ -77,6 +77,9 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// The files that the process opens besides its connections, at most.
+const OTHER_FILES: u64 = 64;
+
 /// Runs the subcommand with its arguments, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let cli = match Cli::try_parse_from(args) {
@@ -99,7 +102,8 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
         })
     };
     let options = Options { subject: cli.subject, against: cli.against, measure };
-    super::serve::raise_file_limit(options.connections());
+    // The system tells when connections cannot be opened.
+    let _ = rlimit::increase_nofile_limit(options.connections() as u64 + OTHER_FILES);
     match bench::run(&options, &mut output::stdout()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {

@@ -83,6 +83,9 @@ struct Cli {
     /// client was told. Without it at most the last 100 ms are lost.
     #[arg(long, requires = "trace")]
     trace_sync: bool,
+    /// Let clients record traces with SIM.TRACE START, to new files below this directory.
+    #[arg(long, value_name = "DIRECTORY")]
+    trace_dir: Option<String>,
 
     /// Check the invariants of locks, like SIM.CHECK ON: all of them, or those listed (rw,A1@read.unlock,STRICT).
     #[arg(long, value_name = "WHAT", num_args = 0..=1, require_equals = true, default_missing_value = "ALL")]
@@ -91,6 +94,10 @@ struct Cli {
     /// A TCP port on 127.0.0.1 for SIM.* commands, which stays open while nodes are stopped.
     #[arg(long, value_name = "PORT")]
     control_port: Option<u16>,
+
+    /// Accept SIM.* commands from other machines without a password too.
+    #[arg(long)]
+    control_anywhere: bool,
 
     /// What to log to standard error: error, warn, info, debug, trace, or a filter of the tracing crate.
     #[arg(long, value_name = "FILTER", default_value = "warn")]
@@ -136,13 +143,17 @@ pub struct Options {
     pub trace: Option<String>,
     /// Whether the trace is written before replies leave.
     pub trace_sync: bool,
+    /// The directory below which clients may write traces.
+    pub trace_dir: Option<String>,
+    /// Whether clients of other machines may send SIM commands without a password.
+    pub control_anywhere: bool,
     pub checks: Option<Checks>,
     pub control: Option<Endpoint>,
     pub log: String,
 }
 
 /// The options that [`Cli`] parses itself; all others are lines of redis.conf.
-const OWN: [&str; 12] = [
+const OWN: [&str; 15] = [
     "port",
     "bind",
     "unixsocket",
@@ -152,9 +163,11 @@ const OWN: [&str; 12] = [
     "seed",
     "clock",
     "trace",
+    "trace-dir",
     "check",
     "control-port",
     "trace-sync",
+    "control-anywhere",
     "log",
 ];
 
@@ -207,6 +220,8 @@ impl Options {
             wall_start_ms: None,
             trace: cli.trace,
             trace_sync: cli.trace_sync,
+            trace_dir: cli.trace_dir,
+            control_anywhere: cli.control_anywhere,
             control,
             log: cli.log,
         })

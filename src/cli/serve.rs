@@ -3,15 +3,19 @@
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
 
 use super::Options;
 use super::options::NodeOptions;
 use super::run::Faked;
 use crate::net::{Endpoint, Listener, Server};
 use redlatch_core::node::Config;
+use redlatch_core::version::Version;
 use redlatch_core::world::WorldOptions;
 use redlatch_lab::control::Lab;
 
@@ -52,9 +56,10 @@ async fn run(options: Options) -> Result<(), String> {
     let (configs, listeners) = listen(&options)?;
     // The signal handlers come first: whoever reads the ready line may send a signal at once.
     let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
-    greet(&configs[0], &listeners);
+    let version = configs[0].version;
     let server = start(&options, configs)?;
-    server.run(listeners, stop.received()).await;
+    greet(version, &listeners);
+    server.run(listeners, stop.received(&server)).await;
     Ok(())
 }
 
@@ -68,7 +73,7 @@ async fn run_command(options: Options, mut command: Faked) -> Result<u8, String>
     let jumps = server.command_jumps();
     let mut code = 1;
     let until = async {
-        let mut stop = std::pin::pin!(stop.received());
+        let mut stop = std::pin::pin!(stop.received(&server));
         loop {
             tokio::select! {
                 status = child.wait() => {
@@ -86,21 +91,23 @@ async fn run_command(options: Options, mut command: Faked) -> Result<u8, String>
 
 /// Opens all endpoints, and puts the actual ports into the settings.
 fn listen(options: &Options) -> Result<(Vec<Config>, Vec<Listener>), String> {
-    let clients: usize = options.nodes.iter().map(|node| node.config.maxclients).sum();
-    raise_file_limit(clients);
+    let mut configs: Vec<Config> = options.nodes.iter().map(|node| node.config.clone()).collect();
+    let sockets = options.nodes.iter().map(|node| node.endpoints.len()).sum();
+    fit_maxclients(&mut configs, sockets)?;
     let mut listeners = Vec::new();
-    let mut configs = Vec::new();
-    for (index, NodeOptions { config, endpoints }) in options.nodes.iter().enumerate() {
-        let mut config = config.clone();
+    for (index, (NodeOptions { endpoints, .. }, config)) in options.nodes.iter().zip(&mut configs).enumerate()
+    {
         for endpoint in endpoints {
             let listener =
                 Listener::bind(index, endpoint).map_err(|error| cannot_listen(endpoint, &error))?;
             if let Ok(Endpoint::Tcp(addr)) = listener.endpoint() {
                 config.set_at_start("port", addr.port().to_string().as_bytes())?;
             }
+            if let Some(mode) = socket_permissions(config)? {
+                listener.set_permissions(mode).map_err(|error| format!("unixsocketperm: {error}"))?;
+            }
             listeners.push(listener);
         }
-        configs.push(config);
     }
     if let Some(endpoint) = &options.control {
         listeners.push(Listener::bind_control(endpoint).map_err(|error| cannot_listen(endpoint, &error))?);
@@ -124,7 +131,11 @@ fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
     if let Some(checks) = &options.checks {
         lab.start_checks(checks.clone());
     }
+    lab.serve_control_anywhere(options.control_anywhere);
     let server = Server::new(lab);
+    if let Some(dir) = &options.trace_dir {
+        server.allow_traces_below(dir).map_err(|error| format!("--trace-dir {dir}: {error}"))?;
+    }
     if let Some(path) = &options.trace {
         server.sync_trace(options.trace_sync);
         server.trace_to(path).map_err(|error| format!("cannot write the trace to {path}: {error}"))?;
@@ -132,17 +143,49 @@ fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
     Ok(server)
 }
 
-/// Raises the limit of open files to one for each client, as redis-server does.
-pub(super) fn raise_file_limit(clients: usize) {
-    const OTHERS: u64 = 64;
-    let wanted = clients as u64 + OTHERS;
-    match rlimit::increase_nofile_limit(wanted) {
-        Ok(limit) if limit < wanted => {
-            tracing::info!(limit, wanted, "the limit of file descriptors is lower than maxclients needs")
-        }
-        Ok(_) => {}
-        Err(error) => tracing::warn!(%error, "cannot raise the limit of file descriptors"),
+/// Returns `unixsocketperm`, an octal number, unless it is 0.
+fn socket_permissions(config: &Config) -> Result<Option<u32>, String> {
+    let text = config.get("unixsocketperm").unwrap_or_default();
+    match u32::from_str_radix(text, 8) {
+        Ok(0) => Ok(None),
+        Ok(mode) if mode <= 0o777 => Ok(Some(mode)),
+        _ => Err(format!("unixsocketperm {text}: not an octal number from 0 to 777")),
     }
+}
+
+/// The file descriptors that the process needs besides those of its clients, as in Redis.
+const RESERVED_FILES: u64 = 32;
+
+/// Raises the limit of open files to one for each client, or lowers `maxclients` to what the limit allows. `sockets`: how
+/// many the nodes listen on.
+fn fit_maxclients(nodes: &mut [Config], sockets: usize) -> Result<(), String> {
+    let reserved = RESERVED_FILES + sockets as u64 - 1;
+    let clients: u64 = nodes.iter().map(|node| node.maxclients as u64).sum();
+    let wanted = clients + reserved;
+    let limit = rlimit::increase_nofile_limit(wanted)
+        .map_err(|error| format!("cannot raise the limit of open files: {error}"))?;
+    if limit >= wanted {
+        return Ok(());
+    }
+    let each = limit.saturating_sub(reserved) / nodes.len() as u64;
+    if each == 0 {
+        return Err(format!(
+            "Your current 'ulimit -n' of {limit} is not enough for the server to start. Please increase your open file \
+             limit to at least {wanted}. Exiting."
+        ));
+    }
+    for node in nodes.iter_mut().filter(|node| node.maxclients as u64 > each) {
+        tracing::warn!(
+            "You requested maxclients of {} requiring at least {wanted} max file descriptors.",
+            node.maxclients
+        );
+        tracing::warn!(
+            "Current maximum open files is {limit}. maxclients has been reduced to {each} to compensate for low ulimit. \
+             If you need higher maxclients increase 'ulimit -n'."
+        );
+        node.set_at_start("maxclients", each.to_string().as_bytes())?;
+    }
+    Ok(())
 }
 
 fn cannot_listen(endpoint: &Endpoint, error: &io::Error) -> String {
@@ -155,7 +198,7 @@ fn cannot_listen(endpoint: &Endpoint, error: &io::Error) -> String {
 }
 
 /// Prints a greeting to a terminal, and to a program the ready line that redis-server prints too.
-fn greet(config: &Config, listeners: &[Listener]) {
+fn greet(version: Version, listeners: &[Listener]) {
     let endpoints: Vec<String> = listeners
         .iter()
         .filter_map(|listener| listener.endpoint().ok())
@@ -166,7 +209,7 @@ fn greet(config: &Config, listeners: &[Listener]) {
             "Redlatch {}: a Redis-protocol server in memory, to test distributed locks.",
             env!("CARGO_PKG_VERSION")
         );
-        println!("Emulates {}, listens on {}.", config.version.title(), endpoints.join(", "));
+        println!("Emulates {}, listens on {}.", version.title(), endpoints.join(", "));
         println!("Redisson: config.useSingleServer().setAddress(\"redis://{}\");", endpoints[0]);
         println!("Ctrl-C stops the server; redlatch --help shows the options.");
     } else {
@@ -177,24 +220,47 @@ fn greet(config: &Config, listeners: &[Listener]) {
     }
 }
 
-/// Waits for Ctrl-C or SIGTERM.
+/// How long the server has to stop in order after a signal.
+const GRACE: Duration = Duration::from_millis(800);
+
+/// Waits for Ctrl-C or SIGTERM, and ignores SIGHUP, on a thread of its own: whatever a client makes the server do, it ends.
 struct StopSignal {
-    interrupt: Signal,
-    terminate: Signal,
+    received: oneshot::Receiver<()>,
+    stopping: mpsc::Sender<Arc<AtomicBool>>,
 }
 
 impl StopSignal {
     fn listen() -> io::Result<StopSignal> {
-        Ok(StopSignal {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let guard = runtime.enter();
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let mut terminate = signal(SignalKind::terminate())?;
+        let mut hang_up = signal(SignalKind::hangup())?;
+        drop(guard);
+        let (send, received) = oneshot::channel();
+        let (stopping, stops) = mpsc::channel::<Arc<AtomicBool>>();
+        std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            runtime.block_on(async {
+                loop {
+                    tokio::select! {
+                        _ = interrupt.recv() => return,
+                        _ = terminate.recv() => return,
+                        _ = hang_up.recv() => {}
+                    }
+                }
+            });
+            stops.try_iter().for_each(|stopping| stopping.store(true, Ordering::Relaxed));
+            let _ = send.send(());
+            std::thread::sleep(GRACE);
+            eprintln!("redlatch: a request did not end within {} ms after the signal", GRACE.as_millis());
+            std::process::exit(1);
+        })?;
+        Ok(StopSignal { received, stopping })
     }
 
-    async fn received(mut self) {
-        tokio::select! {
-            _ = self.interrupt.recv() => {}
-            _ = self.terminate.recv() => {}
-        }
+    /// Waits for a signal, at which the scripts of `server` give up.
+    async fn received(self, server: &Server) {
+        let _ = self.stopping.send(server.stopping());
+        let _ = self.received.await;
     }
 }

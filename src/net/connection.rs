@@ -167,6 +167,7 @@ impl Connection {
 
     /// Runs requests. Returns how many bytes they were, and whether the others wait for a script.
     fn run_requests(&mut self, lab: &mut Lab, bytes: &[u8]) -> (usize, bool) {
+        let server = self.server.clone();
         let mut used = 0;
         self.throttled = false;
         while lab.world().is_ready(self.id) && used < bytes.len() {
@@ -179,6 +180,9 @@ impl Connection {
                 Ok(Some(len)) => {
                     lab.request(self.id, &self.parser.args(rest));
                     used += len;
+                    if lab.is_traced() {
+                        server.keep_trace(lab);
+                    }
                     if lab.urgent_script().is_some() {
                         return (used, true);
                     }

@@ -1,10 +1,12 @@
 //! Sockets that accept clients.
 
+use std::fs::{File, Permissions};
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
@@ -54,9 +56,13 @@ impl Listener {
                 Socket::Tcp(socket.listen(BACKLOG)?)
             }
             Endpoint::Unix(path) => {
-                let left_behind = std::os::unix::net::UnixStream::connect(path)
-                    .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-                if left_behind {
+                let is_socket =
+                    path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_socket());
+                let is_unused = || {
+                    std::os::unix::net::UnixStream::connect(path)
+                        .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+                };
+                if is_socket && is_unused() {
                     std::fs::remove_file(path)?;
                 }
                 Socket::Unix(UnixListener::bind(path)?, path.clone())
@@ -72,6 +78,17 @@ impl Listener {
         Ok(listener)
     }
 
+    /// Sets who may connect to a Unix socket, as permissions of its file. Does nothing for a port.
+    ///
+    /// # Errors
+    /// Fails if the file is gone, or belongs to somebody else.
+    pub fn set_permissions(&self, mode: u32) -> io::Result<()> {
+        match &self.socket {
+            Socket::Tcp(_) => Ok(()),
+            Socket::Unix(_, path) => std::fs::set_permissions(path, Permissions::from_mode(mode)),
+        }
+    }
+
     /// Where it listens: the port that the system chose for port 0.
     pub fn endpoint(&self) -> io::Result<Endpoint> {
         match &self.socket {
@@ -80,18 +97,24 @@ impl Listener {
         }
     }
 
+    /// Waits for the next client.
+    async fn next(&self) -> io::Result<Stream> {
+        match &self.socket {
+            Socket::Tcp(listener) => {
+                let (stream, _) = listener.accept().await?;
+                // Small replies have to leave at once.
+                let _ = stream.set_nodelay(true);
+                Ok(Stream::Tcp(stream))
+            }
+            Socket::Unix(listener, _) => Ok(Stream::Unix(listener.accept().await?.0)),
+        }
+    }
+
     /// Gives every client that connects a task of its own.
     pub(super) async fn accept(self, server: Rc<Server>) {
+        let mut spare = Spare::new();
         loop {
-            let accepted = match &self.socket {
-                Socket::Tcp(listener) => listener.accept().await.map(|(stream, _)| {
-                    // Small replies have to leave at once.
-                    let _ = stream.set_nodelay(true);
-                    Stream::Tcp(stream)
-                }),
-                Socket::Unix(listener, _) => listener.accept().await.map(|(stream, _)| Stream::Unix(stream)),
-            };
-            match accepted {
+            match self.next().await {
                 Ok(stream) => {
                     tokio::task::spawn_local(Connection::serve(
                         server.clone(),
@@ -100,13 +123,42 @@ impl Listener {
                         stream,
                     ));
                 }
-                Err(error) => {
-                    // Out of file descriptors, mostly: others have to go first.
-                    tracing::warn!(%error, "cannot accept");
-                    tokio::time::sleep(Duration::from_millis(100)).await;
-                }
+                Err(error) => spare.refuse(&self, &error).await,
             }
         }
+    }
+}
+
+/// A file descriptor in reserve, to refuse clients with when there is no other.
+struct Spare {
+    file: Option<File>,
+    logged: Option<Instant>,
+}
+
+/// The least time between two log lines about clients that could not be accepted.
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
+/// How long a client that connects without cause for it is waited for.
+const A_MOMENT: Duration = Duration::from_millis(100);
+
+impl Spare {
+    fn new() -> Spare {
+        Spare { file: File::open("/dev/null").ok(), logged: None }
+    }
+
+    /// Refuses the client that could not be accepted, mostly for want of a file descriptor.
+    async fn refuse(&mut self, listener: &Listener, error: &io::Error) {
+        if self.logged.is_none_or(|logged| logged.elapsed() > LOG_INTERVAL) {
+            tracing::warn!(%error, "cannot accept clients, and refuses them");
+            self.logged = Some(Instant::now());
+        }
+        if self.file.take().is_some()
+            && let Ok(Ok(stream)) = tokio::time::timeout(A_MOMENT, listener.next()).await
+        {
+            let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
+        } else {
+            tokio::time::sleep(A_MOMENT).await;
+        }
+        self.file = File::open("/dev/null").ok();
     }
 }
 

@@ -45,7 +45,7 @@ pub struct Server {
     scratch: RefCell<Vec<u8>>,
     dirty: RefCell<Vec<ConnId>>,
     /// Where the trace goes, if one is written.
-    trace: RefCell<Option<std::fs::File>>,
+    trace: Rc<RefCell<Option<std::fs::File>>>,
     /// Whether the trace is written at the end of each turn.
     syncs_trace: Cell<bool>,
     jumps: Rc<Jumps>,
@@ -86,7 +86,7 @@ impl Server {
             stopped: Notify::new(),
             scratch: RefCell::new(vec![0; READ_BUFFER]),
             dirty: RefCell::new(Vec::new()),
-            trace: RefCell::new(None),
+            trace: Rc::default(),
             syncs_trace: Cell::new(false),
             jumps: Rc::default(),
             watches: RefCell::default(),
@@ -125,7 +125,10 @@ impl Server {
 
     /// Does what another thread asks for.
     pub fn run_job(self: &Rc<Server>, job: Job) {
-        self.turn(None, job);
+        self.turn(None, |lab| {
+            lab.catch_up_fully();
+            job(lab);
+        });
     }
 
     /// Asks now, and again after each event until the answer is true.
@@ -175,7 +178,7 @@ impl Server {
         if lab.is_traced() {
             self.keep_trace(lab);
         }
-        if lab.next_wakeup_us().is_some_and(|at_us| at_us < self.timer_at_us.get()) {
+        if lab.is_behind() || lab.next_wakeup_us().is_some_and(|at_us| at_us < self.timer_at_us.get()) {
             self.timer.notify_one();
         }
         if lab.world().shutdown_requested() {
@@ -223,7 +226,12 @@ async fn run_busy_script(server: Rc<Server>, node: usize) {
 /// Sleeps from timer to timer.
 async fn keep_timers(server: Rc<Server>) {
     loop {
-        let next_us = server.turn(None, |lab| lab.next_wakeup_us());
+        let (is_behind, next_us) = server.turn(None, |lab| (lab.catch_up(), lab.next_wakeup_us()));
+        if is_behind {
+            // Clients are served before the next timers fire.
+            tokio::task::yield_now().await;
+            continue;
+        }
         server.timer_at_us.set(next_us.unwrap_or(u64::MAX));
         match next_us {
             None => server.timer.notified().await,

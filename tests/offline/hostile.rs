@@ -344,3 +344,39 @@ fn too_many_clients_are_told_so() {
         assert!(began.elapsed() < Duration::from_secs(5));
     }
 }
+
+#[test]
+fn library_functions_that_loop_can_be_killed() {
+    let server = Server::redlatch("7.4", &["--busy-reply-threshold", "50"]);
+    let sparse = "local t = {} for i = 29, 0, -1 do t[2^i] = 1 end ";
+    let numbers = "local t = {} for i = 1, 8000000 do t[i] = (i * 7919) % 8000009 end ";
+    let pattern = "('a?'):rep(50)..('a'):rep(50)";
+    for script in [
+        format!("return ('a'):rep(50):find({pattern})"),
+        format!("return ('a'):rep(50):match({pattern})"),
+        format!("return ('a'):rep(50):gsub({pattern}, '')"),
+        format!("for x in ('a'):rep(50):gmatch({pattern}) do end"),
+        "return ('a'):rep(2^22):find('.-.-.-.-b')".to_owned(),
+        "return ('('):rep(2^22):find('%b()')".to_owned(),
+        "local set = '[' .. ('b'):rep(2^20) .. ']' return ('a'):rep(2^20):find(set)".to_owned(),
+        format!("{sparse} table.insert(t, 1, 1)"),
+        format!("{sparse} return table.remove(t, 1)"),
+        format!("{sparse} table.sort(t, function() return false end)"),
+        format!("{numbers} while true do table.sort(t) end"),
+        format!("{numbers} while true do table.concat(t) end"),
+        "while true do local _ = (''):rep(2^31 - 1) end".to_owned(),
+    ] {
+        let mut looping = server.connect();
+        looping.send(&["EVAL", &script, "0"]);
+        let began = Instant::now();
+        let mut other = server.connect();
+        while other.call(&["SCRIPT", "KILL"]) != b"+OK\r\n" {
+            assert!(began.elapsed() < Duration::from_secs(10), "{script}: not killed");
+        }
+        let reply = String::from_utf8_lossy(&looping.receive()).into_owned();
+        assert!(reply.starts_with("-ERR ") && reply.contains("killed by user"), "{script}: {reply}");
+        let asked = Instant::now();
+        assert_eq!(other.call(&["PING"]), b"+PONG\r\n", "{script}");
+        assert!(asked.elapsed() < Duration::from_secs(1), "{script}: {:?}", asked.elapsed());
+    }
+}

@@ -15,6 +15,7 @@ mod late_script;
 mod random_replay;
 mod scenarios;
 mod script;
+mod security;
 mod sim;
 mod structure;
 mod trace;

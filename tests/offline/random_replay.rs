@@ -237,11 +237,7 @@ fn walk(seed: u64, each: usize) -> Result<u64, String> {
     walk.go(3, BEFORE);
     walk.calm()?;
     let before = walk.sim.world().events();
-    let control = walk.sim.connect(0);
-    let started = String::from_utf8(walk.sim.call(control, &["SIM.TRACE", "START", "walk.jsonl"])).unwrap();
-    if started != "+OK\r\n" {
-        return Err(format!("seed {seed}: {started}"));
-    }
+    walk.sim.control().start_trace().map_err(|error| format!("seed {seed}: {error}"))?;
     walk.go(each, 4);
     let events = walk.sim.world().events() - before;
     let trace = walk.sim.finish_trace();

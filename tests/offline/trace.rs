@@ -1,6 +1,6 @@
 //! Traces: a recorded run replays with the same bytes and states, and a replay detects an edited trace.
 
-use redlatch::{Client, Sim, SimOptions};
+use redlatch::{Client, Code, Sim, SimOptions};
 use redlatch_lab::trace::{Replay, ReplayError, TraceError};
 
 const ACQUIRE: &str = "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then \
@@ -105,7 +105,7 @@ fn replays(before: &[&str], act: &[&str]) -> Result<Replay, ReplayError> {
     for line in before {
         call(&mut sim, control, line);
     }
-    call(&mut sim, control, "SIM.TRACE START x");
+    sim.control().start_trace().unwrap();
     for line in act {
         let (client, line) = match line.split_at(2) {
             ("a ", line) => (a, line),
@@ -218,7 +218,7 @@ fn a_trace_that_could_not_replay_is_not_begun() {
         (&["SET k v"][..], "begins without keys"),
         (&["SIM.FAULT ADD CMD get DO DROP REPLY"], "fault rules"),
         (&["SIM.GATE ADD CMD get AT PRE"], "gates"),
-        (&["SIM.RUN SNAPSHOT x"], "snapshots"),
+        (&["CLIENT TRACKING ON"], "clients with CLIENT TRACKING"),
         (&["SIM.COST ON"], "counted costs"),
         (&["SIM.NODE PAUSE 1"], "paused or stopped nodes"),
         (&["SIM.NODE STATE 1 OOM ON"], "node states"),
@@ -229,12 +229,12 @@ fn a_trace_that_could_not_replay_is_not_begun() {
         (&["WATCH k"], "watched keys"),
     ] {
         let mut sim = Sim::new(SimOptions::default().nodes(2));
-        let (control, other) = (sim.connect(0), sim.connect(0));
+        let client = sim.connect(0);
         for line in before {
-            call(&mut sim, control, line);
+            call(&mut sim, client, line);
         }
-        let answer = call(&mut sim, other, "SIM.TRACE START x");
-        assert!(answer.starts_with("-SIMERR STATE ") && answer.contains(what), "{before:?}: {answer}");
+        let error = sim.control().start_trace().unwrap_err();
+        assert!(error.code == Code::State && error.text.contains(what), "{before:?}: {error}");
     }
 }
 

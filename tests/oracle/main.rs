@@ -6,6 +6,8 @@ mod support;
 mod dump;
 mod families;
 mod late_script;
+mod patterns;
 mod random_differential;
 mod run;
 mod script_differential;
+mod security;

@@ -25,7 +25,7 @@ impl Server {
         Server::start(
             format!("redlatch --redis-version {release}"),
             program,
-            &[&["--redis-version", release], args].concat(),
+            &[&["--enable-debug-command", "local", "--redis-version", release], args].concat(),
         )
     }
 
@@ -37,6 +37,18 @@ impl Server {
         let quiet =
             ["--save", "", "--appendonly", "no", "--enable-debug-command", "yes", "--bind", "127.0.0.1"];
         Some(Server::start(name, program, &[&quiet[..], args].concat()))
+    }
+
+    /// Starts the binary under test with only these arguments.
+    pub fn redlatch_with_defaults(release: &str, args: &[&str]) -> Server {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_redlatch"));
+        Server::start("redlatch".to_owned(), program, &[&["--redis-version", release], args].concat())
+    }
+
+    /// Starts a real redis-server of a release with only these arguments, without files.
+    pub fn redis_with_defaults(release: &str, args: &[&str]) -> Option<Server> {
+        let program = oracle::server(&format!("redis-{release}"))?;
+        Some(Server::start(format!("redis-server {release}"), program, &[&["--save", ""], args].concat()))
     }
 
     fn start(name: String, program: PathBuf, args: &[&str]) -> Server {

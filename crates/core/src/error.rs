@@ -4,6 +4,8 @@
 
 use std::borrow::Cow;
 
+use crate::version::Version;
+
 /// An error reply. A handler returns it; the dispatcher writes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(pub Cow<'static, [u8]>);
@@ -44,6 +46,31 @@ pub const OVERFLOW: Error = Error::new("ERR increment or decrement would overflo
 pub const NAN_OR_INFINITY: Error = Error::new("ERR increment would produce NaN or Infinity");
 pub const NO_SUCH_KEY: Error = Error::new("ERR no such key");
 pub const INDEX_OUT_OF_RANGE: Error = Error::new("ERR index out of range");
+
+pub const MAX_CLIENTS: Error = Error::new("ERR max number of clients reached");
+
+/// Returns the refusal of a client from another machine in protected mode.
+pub fn protected_mode(version: Version) -> Error {
+    let set_up = if version < Version::V7_2 { "Setup a an" } else { "Set up an" };
+    format!(
+        "DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the \
+         default user. In this mode connections are only accepted from the loopback interface. If you want to connect \
+         from external computers to Redis you may adopt one of the following solutions: 1) Just disable protected mode \
+         sending the command 'CONFIG SET protected-mode no' from the loopback interface by connecting to Redis from the \
+         same host the server is running, however MAKE SURE Redis is not publicly accessible from internet if you do \
+         so. Use CONFIG REWRITE to make this change permanent. 2) Alternatively you can just disable the protected mode \
+         by editing the Redis configuration file, and setting the protected mode option to 'no', and then restarting \
+         the server. 3) If you started the server manually just for testing, restart it with the '--protected-mode no' \
+         option. 4) {set_up} authentication password for the default user. NOTE: You only need to do one of the above \
+         things in order for the server to start accepting connections from the outside."
+    )
+    .into()
+}
+
+pub const NO_DEBUG: Error = Error::new(
+    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
+     local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
+);
 
 pub const NO_AUTH: Error = Error::new("NOAUTH Authentication required.");
 pub const BUSY: Error =

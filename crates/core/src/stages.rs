@@ -182,6 +182,8 @@ pub struct ScriptCall<'a> {
     pub node: usize,
     /// The database that the script's client has selected.
     pub db: usize,
+    /// Whether the script's client is of this machine, or has authenticated with a password.
+    pub is_trusted: bool,
     pub argv: &'a [&'a [u8]],
 }
 

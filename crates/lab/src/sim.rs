@@ -129,10 +129,12 @@ impl SimOptions {
             return Err(OptionsError::NoNodes);
         }
         let mut config = Config::new(self.version);
-        for (name, value) in &self.config {
+        // A test may do to its own server what DEBUG does.
+        let defaults = [("enable-debug-command", "local")].into_iter();
+        for (name, value) in defaults.chain(self.config.iter().map(|(name, value)| (&**name, &**value))) {
             config
                 .set_at_start(name, value.as_bytes())
-                .map_err(|why| OptionsError::Setting { name: name.clone(), why })?;
+                .map_err(|why| OptionsError::Setting { name: name.to_owned(), why })?;
         }
         Ok(vec![config; self.nodes])
     }

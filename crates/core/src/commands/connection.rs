@@ -112,12 +112,21 @@ fn auth(ctx: &mut Ctx) -> Outcome {
 /// gets no reply: since 7.2, Redis is silent when part of a reply, that of EXEC, is already written.
 fn authenticate(ctx: &mut Ctx, user: &[u8], password: &[u8]) -> Result<bool, Error> {
     let expected = &ctx.node.config.requirepass;
-    if user != b"default" || !(expected.is_empty() || expected == password) {
+    if user != b"default" || !(expected.is_empty() || is_equal_in_constant_time(expected, password)) {
         let is_silent = ctx.origin == Origin::Exec && ctx.version() >= Version::V7_2;
         return if is_silent { Ok(false) } else { Err(WRONG_PASSWORD) };
     }
     ctx.session().authenticated = true;
     Ok(true)
+}
+
+/// Compares a password with what a client offers. The time depends only on the length of the offer, so that it tells
+/// nothing about the password.
+fn is_equal_in_constant_time(password: &[u8], offered: &[u8]) -> bool {
+    let differs = offered.iter().enumerate().fold(password.len() ^ offered.len(), |differs, (at, byte)| {
+        differs | usize::from(byte ^ password.get(at).copied().unwrap_or_default())
+    });
+    std::hint::black_box(differs) == 0
 }
 
 fn hello(ctx: &mut Ctx) -> Outcome {

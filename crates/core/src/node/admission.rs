@@ -1,9 +1,10 @@
 //! Decides which commands may run: the checks that Redis makes before it calls a command, in Redis's order.
 
 use super::Node;
+use super::config::DebugCommand;
 use super::session::SessionId;
 use crate::commands::command::{
-    ALLOW_BUSY, BLOCKING, Command, Group, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, WRITE,
+    ADMIN, ALLOW_BUSY, BLOCKING, Command, Group, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, WRITE,
 };
 use crate::commands::table;
 use crate::error::{self, Error};
@@ -55,10 +56,23 @@ impl Node {
             });
         }
         match caller {
+            Caller::Client if !self.allows(id, command) => return Err(error::NO_DEBUG),
             Caller::Client => self.admit_request(id, command, argv)?,
             Caller::Script { read_only, wrote } => self.admit_call(command, read_only, wrote)?,
         }
         Ok(command)
+    }
+
+    /// Returns whether the configuration lets a client use a command at all.
+    fn allows(&self, id: SessionId, command: &Command) -> bool {
+        if !command.has(ADMIN) || command.name != "debug" {
+            return true;
+        }
+        match self.config.debug_command {
+            DebugCommand::Yes => true,
+            DebugCommand::Local => self.sessions[id].is_local,
+            DebugCommand::No => false,
+        }
     }
 
     /// Makes the checks that apply only to clients' requests.
@@ -101,6 +115,33 @@ impl Node {
         }
         self.check_script_writes(command, wrote)
     }
+}
+
+/// The fewest ms between two log lines about HTTP requests.
+const HTTP_LOG_INTERVAL_MS: u64 = 60_000;
+
+impl Node {
+    /// Ends the connection of a client that speaks HTTP, without a reply. A browser sends what a web page asks for, and
+    /// the body of such a request could hold commands.
+    pub(super) fn end_http(&mut self, id: SessionId) {
+        let now_ms = self.store.now.mono_ms();
+        if self.http_logged_ms.is_none_or(|logged_ms| now_ms - logged_ms > HTTP_LOG_INTERVAL_MS) {
+            self.http_logged_ms = Some(now_ms);
+            tracing::warn!(
+                "Possible SECURITY ATTACK detected. It looks like somebody is sending POST or Host: commands to Redis. \
+                 This is likely due to an attacker attempting to use Cross Protocol Scripting to compromise your Redis \
+                 instance. Connection from {} aborted.",
+                self.sessions[id].addr
+            );
+        }
+        self.kill_session(id);
+    }
+}
+
+/// Returns whether the first word of a request is that of a line of HTTP, as Redis compares it: a C string in any case.
+pub(super) fn is_http(argv: &[&[u8]]) -> bool {
+    let name = argv.first().map_or(&b""[..], |name| error::c_text(name));
+    name.eq_ignore_ascii_case(b"POST") || name.eq_ignore_ascii_case(b"Host:")
 }
 
 /// Returns the error for a command or subcommand that does not exist.

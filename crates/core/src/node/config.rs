@@ -55,6 +55,15 @@ impl From<ConfigError> for String {
     }
 }
 
+/// Who may use DEBUG (`enable-debug-command`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DebugCommand {
+    No,
+    /// Clients of this machine.
+    Local,
+    Yes,
+}
+
 /// The settings of a node.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -66,6 +75,8 @@ pub struct Config {
     pub databases: usize,
     pub maxclients: usize,
     pub requirepass: Vec<u8>,
+    pub protected_mode: bool,
+    pub debug_command: DebugCommand,
     pub notify_keyspace_events: Class,
     /// In bytes.
     pub proto_max_bulk_len: u64,
@@ -93,6 +104,8 @@ impl Config {
             databases: 16,
             maxclients: 0,
             requirepass: Vec::new(),
+            protected_mode: false,
+            debug_command: DebugCommand::No,
             notify_keyspace_events: Class(0),
             proto_max_bulk_len: 0,
             query_buffer_limit: 0,
@@ -169,11 +182,10 @@ impl Config {
             ParamKind::Alias(other) => find(other.as_bytes(), self.version).unwrap_or(at),
             _ => at,
         };
-        let fixed = matches!(PARAMS[at].kind, ParamKind::Fixed | ParamKind::Protected);
-        self.values[at] = if fixed {
-            String::from_utf8_lossy(value).into_owned()
-        } else {
-            PARAMS[at].parse(value, &self.values[at])?
+        self.values[at] = match PARAMS[at].kind {
+            ParamKind::Fixed | ParamKind::Protected => String::from_utf8_lossy(value).into_owned(),
+            ParamKind::FixedChoice(words) => params::choice(words, &String::from_utf8_lossy(value))?,
+            _ => PARAMS[at].parse(value, &self.values[at])?,
         };
         self.refresh();
         if !(1..=1024).contains(&self.databases) {
@@ -190,6 +202,12 @@ impl Config {
         self.databases = int(self, "databases") as usize;
         self.maxclients = int(self, "maxclients") as usize;
         self.requirepass = self.get("requirepass").unwrap_or_default().as_bytes().to_vec();
+        self.protected_mode = self.get("protected-mode") == Some("yes");
+        self.debug_command = match self.get("enable-debug-command") {
+            Some("yes") => DebugCommand::Yes,
+            Some("local") => DebugCommand::Local,
+            _ => DebugCommand::No,
+        };
         let classes = self.get("notify-keyspace-events").unwrap_or_default();
         self.notify_keyspace_events = Class::parse(classes.as_bytes()).unwrap_or(Class(0));
         self.proto_max_bulk_len = int(self, "proto-max-bulk-len") as u64;

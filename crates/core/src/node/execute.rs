@@ -1,7 +1,8 @@
 //! Executes a request inside a node: Redis's checks in Redis's order, the handler, and what follows.
 
-use super::admission::Caller;
+use super::admission::{Caller, is_http};
 use super::output::OpenReply;
+use super::secrets::redacted;
 use super::session::{Blocked, OwnedArgs, ReplyMode, SessionId, TimeoutReply, Wait};
 use super::{Node, Pause};
 use crate::commands::command::{ADMIN, Command, MAY_REPLICATE, SKIP_MONITOR, SKIP_SLOWLOG, WRITE};
@@ -123,6 +124,10 @@ impl Node {
         let admitted = self.admit(id, argv, Caller::Client);
         let command = match admitted {
             Ok(command) => command,
+            Err(_) if is_http(argv) => {
+                self.end_http(id);
+                return Ok(());
+            }
             Err(error) => return Err(self.refuse(id, argv, error)),
         };
         self.sessions[id].last_command = command.name;
@@ -254,7 +259,7 @@ impl Node {
     /// Returns a command of a script in the form that stages receive.
     pub(super) fn script_call<'a>(&self, id: SessionId, argv: &'a [&'a [u8]]) -> ScriptCall<'a> {
         let db = self.sessions[id].db;
-        ScriptCall { node: self.index, db, argv }
+        ScriptCall { node: self.index, db, is_trusted: self.is_trusted(id), argv }
     }
 
     /// Writes an error reply and counts it by its code.
@@ -273,7 +278,7 @@ impl Node {
         let source = if from_script { "lua" } else { &session.addr };
         let mut line =
             format!("{}.{:06} [{db} {source}]", wall_us / 1_000_000, wall_us % 1_000_000).into_bytes();
-        for arg in argv {
+        for arg in redacted(argv, self.config.version) {
             line.push(b' ');
             crate::num::quote(arg, &mut line);
         }

@@ -16,6 +16,7 @@ pub mod output;
 pub mod pubsub;
 pub mod replication;
 pub mod scripts;
+pub mod secrets;
 pub mod session;
 pub mod slowlog;
 pub mod states;
@@ -24,6 +25,7 @@ pub mod tracking;
 
 use std::rc::Rc;
 
+use crate::error;
 use crate::rng::Rng;
 use crate::stages::{Interest, Stages, Ticket};
 use crate::store::{Now, Store, Timer};
@@ -68,6 +70,8 @@ pub struct Node {
     /// The sessions that watch each key.
     pub watchers: blocking::Watchers,
     pub monitors: Vec<SessionId>,
+    /// When the last HTTP request was logged.
+    http_logged_ms: Option<u64>,
     pub pause: Option<Pause>,
     /// Whether the wheel removes expired keys that nobody accesses (DEBUG SET-ACTIVE-EXPIRE).
     pub active_expire: bool,
@@ -122,6 +126,7 @@ impl Node {
             rng,
             watchers: Default::default(),
             monitors: Vec::new(),
+            http_logged_ms: None,
             pause: None,
             active_expire: true,
             executing: None,
@@ -147,22 +152,26 @@ impl Node {
         }
     }
 
-    /// Connects a client, with `control` through the control port. Beyond `maxclients` the client gets an error and is
-    /// disconnected.
+    /// Connects a client, with `control` through the control port. Beyond `maxclients`, and in protected mode, the client
+    /// gets an error and is disconnected.
     pub fn open(&mut self, addr: String, laddr: String, control: bool) -> SessionId {
         let id = self.sessions.open(self.config.version, addr, laddr, self.store.now.mono_us);
         self.stats.connections_received += 1;
         let is_full = self.sessions.len() > self.config.maxclients || self.states.has(State::MaxClients);
-        let refused = is_full && !control;
         let needs_password = !self.config.requirepass.is_empty();
+        let is_protected = self.config.protected_mode && !needs_password;
         let session = &mut self.sessions[id];
         session.authenticated = !needs_password;
         session.is_control = control;
-        if refused {
-            session.output.append(|reply| reply.error(b"ERR max number of clients reached"));
+        let refusal = match () {
+            () if control => None,
+            () if is_full => Some(error::MAX_CLIENTS),
+            () if is_protected && !session.is_local => Some(error::protected_mode(self.config.version)),
+            () => None,
+        };
+        if let Some(error) = refusal {
+            session.output.append(|reply| reply.error(error.text()));
             session.closing = true;
-        }
-        if refused {
             self.stats.rejected_connections += 1;
             self.sessions.mark_dirty(id);
         }
@@ -170,6 +179,12 @@ impl Node {
             self.kill_session(id);
         }
         id
+    }
+
+    /// Returns whether a client is of this machine, or has authenticated with a password.
+    pub fn is_trusted(&self, id: SessionId) -> bool {
+        let session = &self.sessions[id];
+        session.is_local || session.authenticated && !self.config.requirepass.is_empty()
     }
 
     /// Returns the world's name for one of this node's clients.

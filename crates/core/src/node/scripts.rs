@@ -459,7 +459,7 @@ impl script::Host for ScriptHost<'_> {
     }
 
     fn log(&mut self, level: LogLevel, message: &[u8]) {
-        let message = String::from_utf8_lossy(message);
+        let message = on_one_line(message);
         match level {
             LogLevel::Debug | LogLevel::Verbose => tracing::debug!(target: "script", "{message}"),
             LogLevel::Notice => tracing::info!(target: "script", "{message}"),
@@ -471,4 +471,17 @@ impl script::Host for ScriptHost<'_> {
     fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool> {
         table::find(argv, self.node.config.version).map(|_| true)
     }
+}
+
+/// Returns a message as text that cannot look like several lines of a log.
+fn on_one_line(message: &[u8]) -> String {
+    let ends_line = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let mut line = String::with_capacity(message.len());
+    for c in String::from_utf8_lossy(message).chars() {
+        match c {
+            c if ends_line(c) => line.extend(c.escape_default()),
+            c => line.push(c),
+        }
+    }
+    line
 }

@@ -1,5 +1,7 @@
 //! Sessions: the state that a node keeps for each connected client.
 
+use std::net::SocketAddr;
+
 use smallvec::SmallVec;
 
 use super::blocking::Ticket;
@@ -147,6 +149,8 @@ pub struct Session {
     pub lib_ver: Vec<u8>,
     pub db: usize,
     pub authenticated: bool,
+    /// Whether the client is of this machine: it uses the loopback interface or a Unix socket.
+    pub is_local: bool,
     pub created_us: u64,
     pub active_us: u64,
     pub last_command: &'static str,
@@ -186,10 +190,12 @@ pub struct Session {
 
 impl Session {
     fn new(id: SessionId, version: Version, addr: String, laddr: String, now_us: u64) -> Session {
+        let is_local = is_local(&addr);
         Session {
             id,
             addr,
             laddr,
+            is_local,
             fd: FIRST_FD,
             name: Vec::new(),
             lib_name: Vec::new(),
@@ -259,6 +265,13 @@ impl Session {
     pub fn is_ready(&self) -> bool {
         self.blocked.is_none() && !self.closing
     }
+}
+
+/// Returns whether an address is of this machine. An address that is no IP address is the path of a Unix socket; there is
+/// none if the client has left already.
+fn is_local(addr: &str) -> bool {
+    let ip = addr.parse::<SocketAddr>().map(|addr| addr.ip().to_canonical());
+    !addr.is_empty() && ip.map_or(true, |ip| ip.is_loopback())
 }
 
 /// All sessions of a node. Indexing is for ids that the node itself stores, whose clients are always connected.

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use super::Node;
+use super::secrets::redacted;
 use super::session::SessionId;
 
 /// One logged command.
@@ -47,7 +48,7 @@ impl Node {
             id: self.slowlog.next_id,
             time_s: self.store.now.wall_ms() / 1000,
             duration_us,
-            argv: trim(argv),
+            argv: trim(&redacted(argv, self.config.version)),
             addr: session.addr.clone(),
             client_name: session.name.clone(),
         };

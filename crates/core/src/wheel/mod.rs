@@ -136,9 +136,25 @@ impl<T: Copy> Wheel<T> {
     ///
     /// The wheel's time moves to that deadline, or to `now_ms` once nothing more is due. It never moves back.
     pub fn pop_due(&mut self, now_ms: u64) -> Option<(u64, T)> {
+        if let Some(next) = self.find_due(now_ms) {
+            return Some(self.remove(next));
+        }
+        if self.behind.is_empty() {
+            self.now_ms = self.now_ms.max(now_ms);
+            self.armed_ms = u64::MAX;
+        }
+        None
+    }
+
+    /// Returns whether [`pop_due`](Self::pop_due) would return a timer.
+    pub fn is_due(&mut self, now_ms: u64) -> bool {
+        self.find_due(now_ms).is_some()
+    }
+
+    /// Returns the node of the next timer whose deadline is at most `now_ms`. The wheel's time moves to that deadline.
+    fn find_due(&mut self, now_ms: u64) -> Option<u32> {
         if let Some((&deadline_ms, list)) = self.behind.first_key_value() {
-            let head = list.head;
-            return (deadline_ms <= now_ms).then(|| self.remove(head));
+            return (deadline_ms <= now_ms).then_some(list.head);
         }
         while let Some((level, slot)) = self.first_slot() {
             let start_ms = self.slot_start_ms(level, slot);
@@ -147,12 +163,10 @@ impl<T: Copy> Wheel<T> {
             }
             self.now_ms = start_ms;
             if level == 0 {
-                return Some(self.remove(self.slots[slot].head));
+                return Some(self.slots[slot].head);
             }
             self.cascade(level, slot);
         }
-        self.now_ms = self.now_ms.max(now_ms);
-        self.armed_ms = u64::MAX;
         None
     }
 

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use memchr::memchr;
+use memchr::{memchr, memchr2};
 use smallvec::SmallVec;
 
 use crate::num;
@@ -163,7 +163,8 @@ impl RequestParser {
     }
 
     fn inline(&mut self, buf: &[u8]) -> Result<Option<usize>, ProtocolError> {
-        let Some(newline) = memchr(b'\n', buf) else {
+        // Redis looks for the end of the line in a C string.
+        let Some(newline) = memchr2(b'\n', 0, buf).filter(|&at| buf[at] == b'\n') else {
             return if buf.len() > MAX_LINE { Err(error("too big inline request")) } else { Ok(None) };
         };
         let line = buf[..newline].strip_suffix(b"\r").unwrap_or(&buf[..newline]);

@@ -250,6 +250,12 @@ impl World {
         self.nodes.iter().any(|node| node.store.timers.was_armed_by(now_ms))
     }
 
+    /// Returns whether [`fire_timer`](Self::fire_timer) would fire a timer.
+    pub fn is_timer_due(&mut self, node: usize) -> bool {
+        let node = &mut self.nodes[node];
+        !node.scripts.is_running() && node.store.timers.is_due(node.store.now.mono_ms())
+    }
+
     /// Returns the monotonic time in ms at which the next timer may be due, and its node.
     pub fn next_timer(&self) -> Option<(u64, usize)> {
         let nodes = self.nodes.iter().enumerate();

@@ -26,6 +26,8 @@ pub enum Code {
     State,
     /// The server has stopped.
     Stopped,
+    /// The client may not send SIM commands.
+    Denied,
 }
 
 impl Code {
@@ -37,6 +39,7 @@ impl Code {
             Code::Unknown => "UNKNOWN",
             Code::State => "STATE",
             Code::Stopped => "STOPPED",
+            Code::Denied => "DENIED",
         }
     }
 }
@@ -67,6 +70,12 @@ pub fn unknown(text: impl Into<String>) -> SimError {
 /// Creates an error of [`Code::State`].
 pub fn state(text: impl Into<String>) -> SimError {
     SimError { code: Code::State, text: text.into() }
+}
+
+/// Creates the error for a client of another machine that has no password.
+pub fn denied() -> SimError {
+    let text = "SIM commands are for clients of this machine and for clients with a password; --control-anywhere lifts this";
+    SimError { code: Code::Denied, text: text.to_owned() }
 }
 
 /// A cursor over the arguments of a SIM command.

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use super::args::denied;
 use super::commands::run::Register;
-use super::commands::trace::TraceFile;
+use super::commands::trace::OpenTrace;
 use super::commands::{Answer, Context, SimCommand, is_sim_command};
 use super::gates::At;
 use super::staging::Staging;
@@ -27,6 +28,8 @@ pub struct Lab {
     pub(crate) seed: u64,
     /// The driver's time at the last tick, in µs since the world began.
     pub(crate) elapsed_us: u64,
+    /// Whether timers were left for the next turn, so that the clock stands still until they have fired.
+    pub(super) is_behind: bool,
     pub(crate) snapshots: BTreeMap<String, Snapshot>,
     /// The fenced store of SIM.RUN STORE.
     pub(crate) registers: BTreeMap<Vec<u8>, Register>,
@@ -42,9 +45,14 @@ pub struct Lab {
     may_have_resumed: bool,
     /// In the replay of an older trace: jumps and resets act on the nodes' clocks only, and a reset keeps numbers.
     pub(crate) keeps_old_clock: bool,
-    /// What the driver has to do with the trace file.
-    pub(crate) trace_file: Option<TraceFile>,
+    /// How the driver opens the file of SIM.TRACE START, if clients may write files.
+    pub(crate) open_trace: Option<OpenTrace>,
+    /// Whether SIM.TRACE STOP has asked the driver to end the trace.
+    pub(crate) trace_ends: bool,
 }
+
+/// The most timers that fire in one turn of a real clock. Clients are served between two turns.
+const TIMERS_PER_TURN: u64 = 200;
 
 /// The owner of the next timer to fire.
 enum Next {
@@ -63,6 +71,7 @@ impl Lab {
             world: World::with_stages(options, stages),
             staging,
             elapsed_us: 0,
+            is_behind: false,
             snapshots: BTreeMap::new(),
             registers: BTreeMap::new(),
             command_jump_ms: None,
@@ -72,7 +81,8 @@ impl Lab {
             recorder: None,
             may_have_resumed: false,
             keeps_old_clock: false,
-            trace_file: None,
+            open_trace: None,
+            trace_ends: false,
         }
     }
 
@@ -130,8 +140,11 @@ impl Lab {
     }
 
     /// Fires what an input has made due without time passing: a key that was given a past expiry, or what fell due while its
-    /// node stood still. Comes before the next input, as in a replay.
+    /// node stood still. Comes before the next input, as in a replay. Timers that were left for the next turn stay there.
     fn fire_due(&mut self) {
+        if self.is_behind {
+            return;
+        }
         let now_ms = self.world.clock().now().mono_ms();
         let timer_ms = self.world.next_timer().map(|(due_ms, _)| due_ms);
         let due_ms = self.staging.control.borrow().next_due_ms();
@@ -255,6 +268,10 @@ impl Lab {
             self.remove_abandoned();
         }
         let is_sim = is_sim_command(name);
+        if is_sim {
+            // What it does to the clock begins at the present.
+            self.catch_up_fully();
+        }
         if self.recorder.is_some() {
             let elapsed_us = is_sim.then_some(self.elapsed_us);
             self.record(|recorder, when| recorder.request("req", when, conn, argv, elapsed_us));
@@ -281,6 +298,9 @@ impl Lab {
         let Some(session) = node.sessions.get(conn.session) else { return };
         if !session.authenticated {
             return node.write_reply(conn.session, |reply| reply.error(error::NO_AUTH.text()));
+        }
+        if !node.is_trusted(conn.session) && !self.staging.serves_anyone.get() {
+            return node.write_reply(conn.session, |reply| reply.error(denied().to_string().as_bytes()));
         }
         let context = Context { node: conn.node, db: session.db, nodes };
         let was_traced = self.is_traced();
@@ -333,14 +353,38 @@ impl Lab {
 
     /// Sets the driver's time, `elapsed_us` since the world began, and advances the clock accordingly. Each timer on the way
     /// fires at its exact due time. A manual clock does not move.
+    ///
+    /// If very many timers are due, some are left for [`catch_up`](Self::catch_up). Until then the clock stands still at
+    /// their due time, as if the requests in between had come then.
     pub fn tick(&mut self, elapsed_us: u64) {
         self.elapsed_us = elapsed_us;
         if self.next_await_us().is_some_and(|deadline_us| deadline_us <= elapsed_us) {
             self.awaited(elapsed_us);
         }
-        if let Some(target_us) = self.world.clock_mut().target_us(elapsed_us) {
-            self.advance_to(target_us);
+        if !self.is_behind {
+            self.catch_up();
         }
+    }
+
+    /// Fires timers that are due at the driver's time, up to the number for one turn. Returns whether some are left.
+    pub fn catch_up(&mut self) -> bool {
+        self.is_behind = match self.world.clock_mut().target_us(self.elapsed_us) {
+            Some(target_us) => !self.advance_while(target_us, |_, fired| fired < TIMERS_PER_TURN).1,
+            None => false,
+        };
+        self.is_behind
+    }
+
+    /// Fires all timers that are due at the driver's time.
+    pub fn catch_up_fully(&mut self) {
+        while self.is_behind {
+            self.catch_up();
+        }
+    }
+
+    /// Returns whether timers were left for the next turn.
+    pub fn is_behind(&self) -> bool {
+        self.is_behind
     }
 
     /// Answers the control connections whose wait has timed out at this time of the driver.
@@ -363,6 +407,16 @@ impl Lab {
     }
 
     pub(super) fn advance_to(&mut self, target_us: u64) -> u64 {
+        self.advance_while(target_us, |_, _| true).0
+    }
+
+    /// Advances the clock to `target_us`, as long as `goes_on` before each timer of a node; it gets the number of those
+    /// that have fired. Returns that number, and whether the clock is there.
+    pub(super) fn advance_while(
+        &mut self,
+        target_us: u64,
+        goes_on: impl Fn(&Lab, u64) -> bool,
+    ) -> (u64, bool) {
         if self.staging.control.borrow().has_abandoned() {
             self.remove_abandoned();
         }
@@ -381,16 +435,20 @@ impl Lab {
                         }
                     }
                 }
-                Next::Node(node) => {
-                    while self.world.fire_timer(node) {
-                        fired += 1;
-                        self.settle(node);
+                Next::Node(node) => loop {
+                    if !goes_on(self, fired) && self.world.is_timer_due(node) {
+                        return (fired, false);
                     }
-                }
+                    if !self.world.fire_timer(node) {
+                        break;
+                    }
+                    fired += 1;
+                    self.settle(node);
+                },
             }
         }
         self.world.clock_mut().move_to(target_us);
-        fired
+        (fired, true)
     }
 
     /// Moves the clock to the next timer, up to `target_us`. At equal times the control plane comes first.
@@ -481,9 +539,24 @@ impl Lab {
         timer_us.into_iter().chain(self.next_await_us()).min()
     }
 
-    /// Takes what the driver has to do with the trace file.
-    pub fn take_trace_file(&mut self) -> Option<TraceFile> {
-        self.trace_file.take()
+    /// Lets clients write traces. `open` opens a file for the lines, or says why it cannot.
+    pub fn open_traces_with(&mut self, open: OpenTrace) {
+        self.open_trace = Some(open);
+    }
+
+    /// Returns whether the driver has to end the trace and to close its file.
+    pub fn take_trace_end(&mut self) -> bool {
+        std::mem::take(&mut self.trace_ends)
+    }
+
+    /// Lets clients of other machines send SIM commands without a password.
+    pub fn serve_control_anywhere(&mut self, anywhere: bool) {
+        self.staging.serves_anyone.set(anywhere);
+    }
+
+    /// Returns whether clients of other machines may send SIM commands without a password.
+    pub(crate) fn serves_control_anywhere(&self) -> bool {
+        self.staging.serves_anyone.get()
     }
 
     /// Takes how far the clock of the driver's command has to jump, in ms.

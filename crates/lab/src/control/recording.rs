@@ -64,8 +64,9 @@ impl Lab {
                 let opened = self.when();
                 self.world.set_events(opened.event);
                 let when = self.when();
-                let password = self.world.nodes()[node].config.requirepass.clone();
-                if let Some(session) = self.world.node_mut(node).sessions.get_mut(id) {
+                let node = self.world.node_mut(node);
+                let password = node.config.requirepass.clone();
+                if let Some(session) = node.sessions.get_mut(id) {
                     session.output.take_untraced();
                     recorder.open(opened, conn, session.is_control, &session.addr, &session.laddr);
                     for argv in setup_requests(session, &password) {
@@ -100,6 +101,7 @@ impl Lab {
             }
         }
         self.registers.clear();
+        self.snapshots.clear();
         for node in self.world.nodes_mut() {
             match is_plain {
                 true => node.begin_anew(),
@@ -122,7 +124,6 @@ impl Lab {
             ("gates", !control.gates.is_empty()),
             ("held requests, replies or messages", control.gates.tickets().next().is_some()),
             ("pending timers of the control plane", control.next_due_ms().is_some()),
-            ("snapshots", !self.snapshots.is_empty()),
             ("counted costs", self.staging.watches.borrow().iter().any(|watch| watch.costs.on)),
             ("a running script", nodes().any(|node| node.scripts.is_running())),
             ("paused or stopped nodes", nodes().any(|node| node.paused || node.stopped)),
@@ -136,6 +137,7 @@ impl Lab {
             ("active expiry turned off", nodes().any(|node| !node.active_expire)),
             ("blocked clients", sessions().any(|session| session.blocked.is_some())),
             ("open transactions", sessions().any(|session| session.multi.is_some())),
+            ("clients with CLIENT TRACKING", sessions().any(|session| session.tracking.is_some())),
             ("watched keys", sessions().any(|session| !session.watched.is_empty() || session.watch_broken)),
             (
                 "connections that a rule has cut",
@@ -194,12 +196,22 @@ impl Lab {
     /// Moves a new world to the event and the time at which its trace begins.
     pub(crate) fn begin_at(&mut self, event: u64, mono_us: u64) {
         self.world.set_events(event);
-        self.replay_to(mono_us);
+        self.replay_to(mono_us, event);
     }
 
-    /// Advances the clock to the time of the next input.
-    pub(crate) fn replay_to(&mut self, mono_us: u64) {
-        self.advance_to(mono_us);
+    /// Records passwords as they are.
+    pub(crate) fn show_passwords_in_trace(&mut self) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.show_passwords();
+        }
+    }
+
+    /// Advances the clock to the time of the next input, which comes after event number `last_event`. Timers that are due
+    /// have fired by then, but where very many were due, the input came between two of them.
+    pub(crate) fn replay_to(&mut self, mono_us: u64, last_event: u64) {
+        let (_, is_there) = self.advance_while(mono_us, |lab, _| lab.world.events() < last_event);
+        self.is_behind = !is_there;
+        self.world.clock_mut().move_to(mono_us);
     }
 
     /// Connects a client and gives it this number. Returns `None` if there is no such node.

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 
 use super::Control;
 use super::action::{Action, Keep, Position, Rewrite, Stage};
-use super::args::quoted;
+use super::args::{denied, quoted};
 use super::commands::{Context, SimCommand, is_sim_command};
 use super::cost::Costs;
 use super::gates::At;
@@ -39,6 +39,8 @@ pub struct Staging {
     pub(crate) has_queued: Cell<bool>,
     /// Slow readers that were disconnected in the present event.
     pub(crate) cut_off: RefCell<Vec<ConnId>>,
+    /// Whether clients of other machines may send SIM commands without a password.
+    pub(crate) serves_anyone: Cell<bool>,
     /// A trace is being recorded, which takes `cut_off` after each event.
     pub(crate) is_recording: Cell<bool>,
 }
@@ -65,6 +67,7 @@ impl Staging {
             queued: RefCell::default(),
             has_queued: Cell::new(false),
             cut_off: RefCell::default(),
+            serves_anyone: Cell::new(false),
             is_recording: Cell::new(false),
         }
     }
@@ -224,6 +227,10 @@ impl Stages for Staging {
     fn foreign_call(&self, call: &ScriptCall, reply: &mut Reply) -> bool {
         if !call.argv.first().is_some_and(|name| is_sim_command(name)) {
             return false;
+        }
+        if !call.is_trusted && !self.serves_anyone.get() {
+            reply.error(denied().to_string().as_bytes());
+            return true;
         }
         let nodes = self.watches.borrow().len();
         match SimCommand::parse(call.argv, &Context { node: call.node, db: call.db, nodes }) {

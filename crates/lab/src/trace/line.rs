@@ -66,6 +66,12 @@ pub struct Header {
     /// The arguments of SIM.CHECK ON, if checks are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<String>>,
+    /// Whether passwords are hidden. Releases before 0.2 showed them.
+    #[serde(default)]
+    pub hides_passwords: bool,
+    /// Whether clients of other machines may send SIM commands without a password.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub control_anywhere: bool,
 }
 
 /// The release that a node emulates, and all its settings.

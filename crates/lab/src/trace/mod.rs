@@ -11,6 +11,7 @@ pub mod line;
 pub mod record;
 #[cfg(feature = "replay")]
 pub mod replay;
+mod secrets;
 #[cfg(feature = "replay")]
 pub mod show;
 #[cfg(feature = "replay")]

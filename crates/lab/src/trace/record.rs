@@ -1,10 +1,15 @@
 //! Writes the lines of a trace. Every request passes here while a trace is recorded, so lines are written without intermediate values.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
+use super::secrets::Secrets;
 use super::{FORMAT, clock_name};
 use crate::control::Lab;
+use redlatch_core::commands::table;
 use redlatch_core::node::Config;
+use redlatch_core::node::secrets::{hidden, is_secret_parameter};
+use redlatch_core::version::Version;
 use redlatch_core::world::ConnId;
 use redlatch_locks::check::Finding;
 
@@ -12,6 +17,7 @@ use redlatch_locks::check::Finding;
 #[derive(Default)]
 pub struct Recorder {
     buf: Vec<u8>,
+    secrets: Secrets,
     /// The first event after which a digest is due.
     digest_from: u64,
     /// In a replay: the events after which the recorded trace has digests, as far as it was read.
@@ -37,7 +43,7 @@ impl Recorder {
     /// Begins a trace.
     pub fn new(lab: &Lab) -> Recorder {
         let digest_from = lab.world().events() + DIGEST_EVERY;
-        let mut recorder = Recorder { buf: Vec::new(), digest_from, recorded_digests: None };
+        let mut recorder = Recorder { digest_from, ..Recorder::default() };
         recorder.head(lab);
         recorder
     }
@@ -68,7 +74,19 @@ impl Recorder {
             self.field("checks");
             self.list(&checks.words, |recorder, word| recorder.text(word));
         }
+        self.field("hides_passwords");
+        self.buf.extend_from_slice(b"true");
+        if lab.serves_control_anywhere() {
+            self.field("control_anywhere");
+            self.buf.extend_from_slice(b"true");
+        }
         self.finish();
+    }
+
+    /// Shows passwords, as older releases did, so that their traces replay.
+    #[cfg(feature = "replay")]
+    pub(crate) fn show_passwords(&mut self) {
+        self.secrets.is_off = true;
     }
 
     /// Writes the release that a node emulates, and all its settings.
@@ -79,7 +97,11 @@ impl Recorder {
         self.number(config.process_id.into());
         self.field("config");
         self.list(config.matching(b"*"), |recorder, (name, value)| {
-            recorder.list([name, value], |recorder, text| recorder.text(text));
+            let hidden =
+                is_secret_parameter(name.as_bytes()).then(|| recorder.secrets.stored(value.as_bytes()));
+            let value =
+                hidden.map_or(value.into(), |hidden| String::from_utf8_lossy(&hidden).into_owned().into());
+            recorder.list([name.into(), value], |recorder, text: Cow<str>| recorder.text(&text));
         });
         self.buf.push(b'}');
     }
@@ -201,7 +223,16 @@ impl Recorder {
         self.begin(kind, when);
         self.conn(conn);
         self.field("a");
-        self.list(argv, |recorder, word| recorder.string(word));
+        let hidden = hidden(argv);
+        // The error for a command that does not exist shows its arguments.
+        let exists = |&version: &Version| table::find(argv, version).is_some();
+        if hidden.is_empty() || !Version::ALL.iter().any(exists) {
+            self.list(argv, |recorder, word| recorder.string(word));
+        } else {
+            let shown = self.secrets.hide(argv, &hidden);
+            self.list(&shown, |recorder, word| recorder.string(word));
+        }
+        self.secrets.look_at(argv);
         if let Some(elapsed_us) = elapsed_us {
             self.field("el");
             self.number(elapsed_us);
@@ -257,7 +288,10 @@ impl Recorder {
         self.number(event);
         self.conn(conn);
         self.field("b");
-        self.string(bytes);
+        match self.secrets.hide_in_reply(bytes) {
+            Some(shown) => self.string(&shown),
+            None => self.string(bytes),
+        }
         self.finish();
     }
 
@@ -319,7 +353,6 @@ fn plain_len(bytes: &[u8]) -> usize {
 
 #[cfg(all(test, feature = "replay"))]
 mod tests {
-    use redlatch_core::version::Version;
     use redlatch_core::world::{ClockMode, WorldOptions};
     use redlatch_locks::check::Checks;
 
@@ -341,6 +374,8 @@ mod tests {
             let line: Line = serde_json::from_str(&written).unwrap();
             assert!(matches!(&line, Line::Head(head) if head.nodes.len() == 2));
             assert_eq!(written, serde_json::to_string(&line).unwrap() + "\n");
+            assert!(!written.contains("🔒"), "the password is in the trace");
+            lab.serve_control_anywhere(true);
         }
     }
 }

@@ -253,11 +253,15 @@ fn build(header: &Header) -> Result<Lab, TraceError> {
         None => lab.keeps_old_clock = true,
     }
     lab.begin_at(header.e, header.t);
+    lab.serve_control_anywhere(header.control_anywhere);
     if let Some(args) = &header.checks {
         let args: Vec<&[u8]> = args.iter().map(|arg| arg.as_bytes()).collect();
         lab.start_checks(parse_checks(&mut Args::new(&args)).map_err(TraceError::BadChecks)?);
     }
     lab.start_trace();
+    if !header.hides_passwords {
+        lab.show_passwords_in_trace();
+    }
     // The header is not compared: a wrong one shows in the outputs.
     lab.take_trace(&mut Vec::new());
     Ok(lab)
@@ -269,23 +273,22 @@ fn conn_id(lab: &Lab, conn: Conn) -> Result<ConnId, TraceError> {
 
 /// Feeds an input into the lab, at its time.
 fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
-    let (&t, bytes) = match line {
-        Line::Open { t, .. }
-        | Line::Bad { t, .. }
-        | Line::Close { t, .. }
-        | Line::Slice { t, .. }
-        | Line::Await { t, .. }
-        | Line::Mark { t, .. }
-        | Line::End { t, .. } => (t, Vec::new()),
-        Line::Setup { t, a, .. } | Line::Req { t, a, .. } => {
-            (t, a.iter().map(|arg| to_bytes(arg)).collect::<Result<Vec<_>, _>>()?)
-        }
+    let (t, last_event, words) = match line {
+        Line::Open { e, t, .. }
+        | Line::Bad { e, t, .. }
+        | Line::Close { e, t, .. }
+        | Line::Slice { e, t, .. }
+        | Line::Await { e, t, .. } => (*t, e.saturating_sub(1), &[][..]),
+        Line::Req { e, t, a, .. } => (*t, e.saturating_sub(1), &a[..]),
+        Line::Mark { e, t, .. } | Line::End { e, t } => (*t, *e, &[][..]),
+        Line::Setup { t, a, .. } => (*t, u64::MAX, &a[..]),
         Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {
             return Err(TraceError::Unexpected);
         }
     };
+    let bytes = words.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
     let argv: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-    lab.replay_to(t);
+    lab.replay_to(t, last_event);
     match line {
         Line::Open { c, addr, laddr, control, .. } => {
             lab.open_numbered(c.node, c.number, *control, addr.clone(), laddr.clone())

@@ -18,6 +18,8 @@ pub enum ParamKind {
     Choice(&'static [&'static str]),
     /// Can be set at start-up only.
     Fixed,
+    /// One of these words, at start-up only.
+    FixedChoice(&'static [&'static str]),
     Int(i64, i64),
     KeyspaceEvents,
     /// A number of bytes, with an optional unit (`kb`, `mb`, …).
@@ -97,16 +99,13 @@ impl Param {
         let text = String::from_utf8_lossy(value).into_owned();
         match self.kind {
             Alias(_) | Text => Ok(text),
-            Fixed => Err("can't set immutable config".into()),
+            Fixed | FixedChoice(_) => Err("can't set immutable config".into()),
             Protected => Err("can't set protected config".into()),
             Bool => match text.to_ascii_lowercase().as_str() {
                 flag @ ("yes" | "no") => Ok(flag.to_owned()),
                 _ => Err("argument must be 'yes' or 'no'".into()),
             },
-            Choice(words) => match words.iter().find(|word| word.eq_ignore_ascii_case(&text)) {
-                Some(word) => Ok((*word).to_owned()),
-                None => Err(one_of(words).into()),
-            },
+            Choice(words) => choice(words, &text),
             Words(words) => {
                 let given: Vec<&str> = text.split_ascii_whitespace().collect();
                 let known = |word: &&str| words.iter().any(|known| known.eq_ignore_ascii_case(word));
@@ -144,6 +143,14 @@ impl Param {
             OutputLimits => parse_output_limits(&text, old),
             SavePoints => parse_save_points(&text),
         }
+    }
+}
+
+/// Returns the word that `text` is, in any case.
+pub(super) fn choice(words: &[&str], text: &str) -> Result<String, ConfigError> {
+    match words.iter().find(|word| word.eq_ignore_ascii_case(text)) {
+        Some(word) => Ok((*word).to_owned()),
+        None => Err(one_of(words).into()),
     }
 }
 
@@ -307,7 +314,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("disable-thp", "yes", Fixed),
     Param::new("dual-channel-replication-enabled", "no", Bool).since(NEVER, "8.0.0"),
     Param::new("dynamic-hz", "yes", Bool).until(NEVER, "8.1.0"),
-    Param::new("enable-debug-command", "yes", Fixed),
+    Param::new("enable-debug-command", "no", FixedChoice(&["no", "yes", "local"])),
     Param::new("enable-module-command", "no", Fixed),
     Param::new("enable-protected-configs", "no", Fixed),
     Param::new("extended-redis-compatibility", "no", Bool).since(NEVER, "8.0.0"),

@@ -7,7 +7,7 @@
 //! has room for LUA_MINSTACK values beyond them, and Lua catches what it raises, at the latest where the machine runs
 //! the script.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int};
 use std::ptr;
 
 use mlua_sys::{self as ffi, lua_CFunction, lua_State};
@@ -15,7 +15,7 @@ use mlua_sys::{self as ffi, lua_CFunction, lua_State};
 use super::machine::{Shared, raise_end};
 use super::proxies::proxy_at;
 use super::stack::{Raised, Stack, call_function};
-use super::{chunk, coroutines};
+use super::{chunk, coroutines, loops, patterns};
 
 const READ_ONLY: &CStr = c"Attempt to modify a readonly table";
 
@@ -39,17 +39,20 @@ pub(super) const REPLACED: &[(&str, &str, lua_CFunction)] = &[
     ("coroutine", "wrap", coroutines::wrap),
     ("coroutine", "resume", coroutines::resume),
     ("coroutine", "running", coroutines::running),
-    ("table", "insert", table_insert),
+    ("string", "find", patterns::find),
+    ("string", "gfind", patterns::gmatch),
+    ("string", "gmatch", patterns::gmatch),
+    ("string", "gsub", patterns::gsub),
+    ("string", "match", patterns::match_),
+    ("string", "rep", loops::rep),
+    ("table", "concat", loops::concat),
     ("table", "foreach", table_foreach),
+    ("table", "insert", loops::insert),
+    ("table", "remove", loops::remove),
+    ("table", "sort", loops::sort),
 ];
 
-/// The functions of `string` that match patterns. The pattern is their second argument.
-const MATCHING: &[&CStr] = &[c"find", c"match", c"gmatch", c"gfind", c"gsub"];
-
-/// The most pattern items for which a match may recurse.
-const MAX_PATTERN_DEPTH: usize = 2000;
-
-/// Opens the libraries that scripts may use. Adds limits on patterns, but no other guards.
+/// Opens the libraries that scripts may use, without guards.
 ///
 /// # Safety
 /// `state` is fresh, and its memory limit is off.
@@ -75,51 +78,8 @@ unsafe extern "C-unwind" fn open(state: *mut lua_State) -> c_int {
             ffi::lua_pushstring_(state, name.as_ptr());
             ffi::lua_call(state, 1, 0);
         }
-        limit_patterns(state);
     }
     0
-}
-
-/// Wraps the functions that match patterns. Lua's matcher recurses for each repetition and capture of a pattern,
-/// without a limit.
-///
-/// # Safety
-/// Called in a frame of Lua's own with room for four values; the string library is open.
-unsafe fn limit_patterns(state: *mut lua_State) {
-    // SAFETY: by the caller. The closures' upvalue is the function that `match_within_limits` expects.
-    unsafe {
-        ffi::lua_getfield_(state, ffi::LUA_GLOBALSINDEX, c"string".as_ptr());
-        for name in MATCHING {
-            ffi::lua_getfield_(state, -1, name.as_ptr());
-            if let Some(original) = ffi::lua_tocfunction(state, -1) {
-                ffi::lua_pushlightuserdata(state, original as *mut c_void);
-                ffi::lua_pushcclosure(state, match_within_limits, 1);
-                ffi::lua_setfield(state, -3, name.as_ptr());
-            }
-            ffi::lua_pop(state, 1);
-        }
-        ffi::lua_pop(state, 1);
-    }
-}
-
-/// # Safety
-/// Only Lua calls it, as a function of a script.
-unsafe extern "C-unwind" fn match_within_limits(state: *mut lua_State) -> c_int {
-    // SAFETY: a frame of Lua's own; it owns nothing. The pattern stays at 2 while it is read, and the upvalue is the C function that
-    // `limit_patterns` has bound.
-    unsafe {
-        if ffi::lua_type(state, 2) == ffi::LUA_TSTRING && ffi::lua_objlen(state, 2) > MAX_PATTERN_DEPTH {
-            let mut len = 0;
-            let pattern = ffi::lua_tolstring(state, 2, &mut len);
-            let pattern = std::slice::from_raw_parts(pattern.cast::<u8>(), len);
-            if pattern.iter().filter(|byte| b"?*+-()".contains(byte)).count() > MAX_PATTERN_DEPTH {
-                return ffi::luaL_error(state, c"pattern too complex".as_ptr());
-            }
-        }
-        let original: lua_CFunction =
-            std::mem::transmute(ffi::lua_touserdata(state, ffi::lua_upvalueindex(1)));
-        original(state)
-    }
 }
 
 /// Replaces the proxy at `index` by its real table. Does nothing for other values.
@@ -483,39 +443,8 @@ unsafe extern "C-unwind" fn unpack(state: *mut lua_State) -> c_int {
 }
 
 /// # Safety
-/// Only Lua calls it, as a function of a script.
-unsafe extern "C-unwind" fn table_insert(state: *mut lua_State) -> c_int {
-    // SAFETY: a frame of Lua's own; it owns nothing.
-    unsafe {
-        ffi::luaL_checktype(state, 1, ffi::LUA_TTABLE);
-        let last = ffi::lua_objlen(state, 1) as c_int + 1;
-        match ffi::lua_gettop(state) {
-            2 => {
-                refuse_proxy(state);
-                ffi::lua_rawseti_(state, 1, last);
-            }
-            3 => {
-                let position = ffi::luaL_checkinteger(state, 2) as c_int;
-                refuse_proxy(state);
-                let mut i = last.max(position);
-                while i > position {
-                    ffi::lua_rawgeti_(state, 1, i - 1);
-                    ffi::lua_rawseti_(state, 1, i);
-                    i -= 1;
-                }
-                ffi::lua_rawseti_(state, 1, position);
-            }
-            _ => {
-                ffi::luaL_error(state, c"wrong number of arguments to 'insert'".as_ptr());
-            }
-        }
-        0
-    }
-}
-
-/// # Safety
 /// Called in a frame of Lua's own that owns nothing, with room for three values.
-unsafe fn refuse_proxy(state: *mut lua_State) {
+pub(super) unsafe fn refuse_proxy(state: *mut lua_State) {
     // SAFETY: a frame of Lua's own; it owns nothing.
     unsafe {
         if proxy_at(state, 1).is_some() {

@@ -75,6 +75,8 @@ pub(in crate::script) struct Shared {
     pub slices: Cell<u64>,
     /// How many coroutines were resumed since the last pause because of resumes.
     pub(super) resumes: Cell<u32>,
+    /// The steps that library functions have taken since the last pause because of them.
+    steps: Cell<usize>,
     /// Whether instructions are counted, and the number that the script has executed.
     counts: Cell<bool>,
     instructions: Cell<u64>,
@@ -140,6 +142,16 @@ impl Shared {
         &raw const here as usize > self.native_limit.get()
     }
 
+    /// Counts steps of a library function. Returns whether the script has to pause: after as many steps as a slice has
+    /// instructions.
+    #[inline]
+    pub(super) fn count_steps(&self, steps: usize) -> bool {
+        let steps = self.steps.get() + steps;
+        let is_enough = steps >= self.slice as usize;
+        self.steps.set(if is_enough { 0 } else { steps });
+        is_enough
+    }
+
     /// Records that the script has reached a line. Lines of a text that the script itself compiles count as the
     /// script's own.
     fn note_line(&self, line: c_int) {
@@ -194,6 +206,7 @@ impl Machine {
             clock_reads: Cell::default(),
             slices: Cell::default(),
             resumes: Cell::default(),
+            steps: Cell::default(),
             counts: Cell::default(),
             instructions: Cell::default(),
             notes_lines: Cell::default(),
@@ -311,6 +324,7 @@ impl Machine {
         shared.slices.set(0);
         shared.clock_reads.set(0);
         shared.resumes.set(0);
+        shared.steps.set(0);
         shared.instructions.set(0);
         shared.lines.borrow_mut().clear();
         {

@@ -6,7 +6,7 @@
 //!   is a safe Rust `fn(&mut Stack) -> Result<usize, Raise>`. [`stack::call_function`] calls it, and raises only after
 //!   it has returned and dropped everything it owned. Inside such a function no call into Lua can raise: the memory
 //!   limit is not enforced there ([`memory`]), metamethods are never consulted, and stack room is reserved beforehand.
-//!   The functions that Lua calls directly ([`guard`], [`coroutines`], the reader in [`chunk`]) may raise, and own
+//!   The functions that Lua calls directly ([`guard`], [`coroutines`], [`loops`], [`patterns`], the reader in [`chunk`]) may raise, and own
 //!   nothing. A test, in `rules`, reads the source of this module and fails if any other code calls a function of Lua's
 //!   that can raise.
 //! * **No panic passes over a C frame.** [`stack::call_function`] catches it and ends the script. The panic continues
@@ -24,8 +24,10 @@ mod chunk;
 mod coroutines;
 mod guard;
 mod heap;
+mod loops;
 mod machine;
 mod memory;
+mod patterns;
 mod proxies;
 #[cfg(test)]
 mod rules;

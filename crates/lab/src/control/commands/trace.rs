@@ -18,12 +18,8 @@ pub enum TraceCommand {
     Digest,
 }
 
-/// What the driver, which owns the files, has to do.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum TraceFile {
-    Open(String),
-    Close,
-}
+/// Opens the file of a trace for the driver, which writes it. The error says why it cannot be written.
+pub type OpenTrace = Box<dyn FnMut(&str) -> Result<(), String>>;
 
 impl TraceCommand {
     pub fn parse(args: &mut Args) -> Result<TraceCommand, SimError> {
@@ -40,6 +36,12 @@ impl TraceCommand {
 impl Lab {
     /// Begins a trace. Fails if there are keys or another trace is being written.
     pub(crate) fn begin_trace(&mut self) -> Result<(), SimError> {
+        self.check_may_trace()?;
+        self.start_trace();
+        Ok(())
+    }
+
+    fn check_may_trace(&self) -> Result<(), SimError> {
         if self.is_traced() {
             return Err(state("a trace is being written already: SIM.TRACE STOP ends it"));
         }
@@ -49,22 +51,27 @@ impl Lab {
         if let Some(what) = self.untraceable() {
             return Err(state(format!("a trace cannot begin with {what}: SIM.RUN RESET ends most of this")));
         }
-        self.start_trace();
         Ok(())
     }
 
     pub(super) fn apply_trace(&mut self, command: TraceCommand) -> Result<Answer, SimError> {
         Ok(match command {
             TraceCommand::Start(file) => {
-                self.begin_trace()?;
-                self.trace_file = Some(TraceFile::Open(file));
+                self.check_may_trace()?;
+                let Some(open) = &mut self.open_trace else {
+                    return Err(state(
+                        "clients may write traces only below the directory that --trace-dir names",
+                    ));
+                };
+                open(&file).map_err(state)?;
+                self.start_trace();
                 Answer::Ok
             }
             TraceCommand::Stop => {
                 if !self.is_traced() {
                     return Err(state("no trace is being written"));
                 }
-                self.trace_file = Some(TraceFile::Close);
+                self.trace_ends = true;
                 Answer::Ok
             }
             TraceCommand::Mark(text) => {
