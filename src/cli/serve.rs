@@ -160,6 +160,9 @@ fn greet(config: &Config, listeners: &[Listener]) {
         .filter_map(|listener| listener.endpoint().ok())
         .map(|endpoint| endpoint.to_string())
         .collect();
+    if !config.version.is_verified() {
+        println!("{} was not verified against a reference server.", config.version.title());
+    }
     if io::stdout().is_terminal() {
         println!(
             "Redlatch {}: a Redis-protocol server in memory, to test distributed locks.",

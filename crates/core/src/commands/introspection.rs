@@ -144,8 +144,7 @@ fn command_list(ctx: &mut Ctx) -> Outcome {
     let version = ctx.version();
     let with_subcommands =
         table::all(version).flat_map(|row| std::iter::once(row).chain(row.subcommands.iter()));
-    let names: Vec<&str> =
-        with_subcommands.filter(|row| row.exists_in(version) && keep(row)).map(|row| row.name).collect();
+    let names: Vec<&str> = with_subcommands.filter(|row| keep(row)).map(|row| row.name).collect();
     ctx.reply.array(names.len());
     names.iter().for_each(|name| ctx.reply.bulk(name.as_bytes()));
     Ok(())
@@ -182,7 +181,7 @@ fn command_docs(ctx: &mut Ctx) -> Outcome {
 /// Finds a row by `name` or `container|name`.
 fn by_full_name(name: &[u8], version: Version) -> Option<&'static Command> {
     match name.iter().position(|&byte| byte == b'|') {
-        Some(bar) => table::find_by_name(&name[..bar], version)?.subcommand(&name[bar + 1..], version),
+        Some(bar) => table::find_by_name(&name[..bar], version)?.subcommand(&name[bar + 1..]),
         None => table::find_by_name(name, version),
     }
 }
@@ -193,7 +192,7 @@ fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.bulk(row.name.as_bytes());
     reply.int(row.arity_in(version) as i64);
     // Redis does not report this flag.
-    statuses(reply, flag_names(row.flags & !MAY_REPLICATE));
+    statuses(reply, flag_names(row.flags & !MAY_REPLICATE, version));
     let (first, last, step) = legacy_range(row);
     reply.int(first);
     reply.int(last);
@@ -203,13 +202,13 @@ fn describe(reply: &mut Reply, row: &Command, version: Version) {
     row.tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
     reply.set(row.keys.len());
     row.keys.iter().for_each(|spec| describe_keys(reply, spec));
-    let subcommands: Vec<&Command> = row.subcommands.iter().filter(|sub| sub.exists_in(version)).collect();
-    if subcommands.is_empty() {
+    // Before Valkey 9.1, the empty list is of another type.
+    if row.subcommands.is_empty() && !(version.is_valkey() && version >= Version::Valkey9_1) {
         reply.set(0);
     } else {
-        reply.array(subcommands.len());
+        reply.array(row.subcommands.len());
     }
-    subcommands.iter().for_each(|sub| describe(reply, sub, version));
+    row.subcommands.iter().for_each(|sub| describe(reply, sub, version));
 }
 
 fn statuses<T: AsRef<str>>(reply: &mut Reply, names: impl Iterator<Item = T>) {
@@ -350,7 +349,7 @@ fn describe_search(reply: &mut Reply, kind: &str, fields: &[(&str, SpecValue)]) 
 
 /// Writes the name and the documentation of a command.
 fn document(reply: &mut Reply, row: &Command, version: Version) {
-    let subcommands: Vec<&Command> = row.subcommands.iter().filter(|sub| sub.exists_in(version)).collect();
+    let subcommands = row.subcommands;
     reply.bulk(row.name.as_bytes());
     reply.map(4 + !subcommands.is_empty() as usize);
     for (name, text) in [
@@ -403,11 +402,8 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
             Begin::Unknown => continue,
             _ => key_positions(std::slice::from_ref(spec), call),
         };
-        let flags: &[&str] = match spec.flags.contains(&"variable_flags") {
-            true if call.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"GET")) => {
-                &["RW", "access", "update"]
-            }
-            true => &["OW", "update"],
+        let flags = match spec.flags.contains(&"variable_flags") {
+            true => variable_flags(row.name, call, ctx.version()),
             false => spec.flags,
         };
         match positions {
@@ -419,6 +415,19 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
         return Err(Error::new("ERR Invalid arguments specified for command"));
     }
     Ok(keys)
+}
+
+/// Returns the flags of a key that depend on the options of the call.
+fn variable_flags(name: &str, call: &[&[u8]], version: Version) -> &'static [&'static str] {
+    let has = |option: &str| call.iter().skip(3).any(|word| word.eq_ignore_ascii_case(option.as_bytes()));
+    let compares = || ["IFEQ", "IFNE", "IFDEQ", "IFDNE"].iter().any(|option| has(option));
+    match name {
+        "delex" if call.len() > 2 => &["RW", "delete"],
+        "delex" => &["RM", "delete"],
+        _ if has("GET") => &["RW", "access", "update"],
+        _ if version >= Version::V8_4 && compares() => &["RW", "update"],
+        _ => &["OW", "update"],
+    }
 }
 
 /// Returns the positions of keys when their count is not a valid number: like Redis, parses the count as C's `atoi`

@@ -227,14 +227,19 @@ fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
     options.check(pairs.len())?;
     let mut scores = Vec::with_capacity(pairs.len());
     for [score, _] in pairs {
-        scores.push(num::parse_f64(score).ok_or(error::NOT_A_FLOAT)?);
+        scores.push(num::parse_operand(score, ctx.version()).ok_or(error::NOT_A_FLOAT)?);
     }
     let (mut added, mut updated, mut last) = (0, 0, None);
     if !options.xx || ctx.exists(key) {
         let mut edit = ctx.edit_or_create::<SortedSet>(key)?;
         let (set, limits) = edit.with_limits();
-        // For a new set, Redis chooses the encoding by the length of the first member.
-        let longest = if set.is_empty() { pairs[0][1].len() } else { 0 };
+        // For a new set, Redis chooses the encoding by the length of the first member; Valkey looks at all members, and at every
+        // set.
+        let longest = match limits.version.is_valkey() {
+            true => pairs.iter().map(|[_, member]| member.len()).max().unwrap_or(0),
+            false if set.is_empty() => pairs[0][1].len(),
+            false => 0,
+        };
         set.expect(pairs.len(), longest, limits);
         for ([_, member], score) in pairs.iter().zip(scores) {
             last = match options.apply(set, member, score, limits) {

@@ -121,7 +121,7 @@ impl Node {
             return Err(IS_LOADING);
         }
         if self.states.has(State::Busy) && !command.has(ALLOW_BUSY) {
-            return Err(error::BUSY);
+            return Err(error::busy(self.config.version));
         }
         Ok(())
     }

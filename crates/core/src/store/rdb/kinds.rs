@@ -22,6 +22,8 @@ pub const ZSET_LISTPACK: u8 = 17;
 /// A list whose nodes are listpacks or plain.
 pub const LIST_QUICKLIST_2: u8 = 18;
 pub const SET_LISTPACK: u8 = 20;
+/// A hash with an expiry for each field, as Valkey writes it. Redis has another use for the number.
+pub const HASH_2: u8 = 22;
 /// A hash with an expiry for each field, as release candidates of 7.4 wrote it.
 pub const HASH_METADATA_PRE_GA: u8 = 22;
 pub const HASH_LISTPACK_EX_PRE_GA: u8 = 23;
