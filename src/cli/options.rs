@@ -58,7 +58,7 @@ struct Cli {
     requirepass: Option<String>,
 
     /// The Redis release to emulate: 7.0, 7.2, 7.4, 8.0, 8.2, 8.4 or 8.6; 8.8 and 8.10 were not verified
-    /// [default: 7.4].
+    /// [default: 8.6].
     #[arg(long, value_name = "RELEASE", conflicts_with = "valkey_version")]
     redis_version: Option<Version>,
 
@@ -313,8 +313,8 @@ fn split_args(args: impl IntoIterator<Item = String>) -> (Vec<String>, Vec<Direc
 
 /// Returns whether an option is a line of redis.conf.
 fn is_directive(name: &str) -> bool {
-    !OWN.contains(&name)
-        && (name == "include" || name == "user" || Config::new(Version::V7_4).get(name).is_some())
+    let is_known = || Version::ALL.iter().any(|&version| Config::new(version).get(name).is_some());
+    !OWN.contains(&name) && (name == "include" || name == "user" || is_known())
 }
 
 /// Applies a line of a configuration file.

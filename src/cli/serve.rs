@@ -204,6 +204,9 @@ fn greet(version: Version, listeners: &[Listener]) {
         .filter_map(|listener| listener.endpoint().ok())
         .map(|endpoint| endpoint.to_string())
         .collect();
+    if !version.is_verified() {
+        println!("{} was not verified against a reference server.", version.title());
+    }
     if io::stdout().is_terminal() {
         println!(
             "Redlatch {}: a Redis-protocol server in memory, to test distributed locks.",

@@ -55,7 +55,7 @@ impl Pair {
 }
 
 fn with_servers(test: impl Fn(&mut Pair)) {
-    for release in ["7.0", "7.4"] {
+    for release in ["7.0", "7.4", "8.6"] {
         let Some(theirs) = Server::redis(release, &[]) else { continue };
         let ours = Server::redlatch(release, &[]);
         test(&mut Pair { release, ours: ours.connect(), theirs: theirs.connect() });

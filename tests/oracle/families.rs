@@ -28,6 +28,16 @@ macro_rules! families {
             fn as_redis_7_4() {
                 super::compare(stringify!($family), TEXT, "7.4", &[]);
             }
+
+            #[test]
+            fn as_redis_8_6() {
+                super::compare(stringify!($family), TEXT, "8.6", &[]);
+            }
+
+            #[test]
+            fn as_valkey_9_1() {
+                super::compare(stringify!($family), TEXT, "valkey-9.1", &[]);
+            }
         }
     )*};
 }
@@ -36,10 +46,12 @@ families! {
     bitmaps,
     blocking,
     clients,
+    conditions,
     connection,
     dump,
     expiry,
     geo,
+    hash_ex,
     hash_expiry,
     hashes,
     hyperloglog,

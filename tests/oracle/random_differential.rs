@@ -13,10 +13,12 @@ fn diff(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_redlatch")).arg("diff").args(args).output().unwrap()
 }
 
-fn compare(release: &str) {
+fn compare(release: &str, families: &[&str]) {
     let Some(oracle) = Server::redis(release, &[]) else { return };
-    let output =
-        diff(&["--against", &format!("127.0.0.1:{}", oracle.port), "--commands", "3000", "--seed", "1"]);
+    let address = format!("127.0.0.1:{}", oracle.port);
+    let mut args = vec!["--against", &address, "--commands", "3000", "--seed", "1"];
+    args.extend(families.iter().flat_map(|family| ["--family", *family]));
+    let output = diff(&args);
     let (said, why) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(0), "{said}{why}");
     println!("{said}");
@@ -24,12 +26,37 @@ fn compare(release: &str) {
 
 #[test]
 fn random_commands_are_answered_as_redis_7_0_does() {
-    compare("7.0");
+    compare("7.0", &[]);
 }
 
 #[test]
 fn random_commands_are_answered_as_redis_7_4_does() {
-    compare("7.4");
+    compare("7.4", &[]);
+}
+
+#[test]
+fn random_commands_are_answered_as_redis_8_6_does() {
+    compare("8.6", &[]);
+}
+
+#[test]
+fn random_commands_are_answered_as_valkey_9_1_does() {
+    // All but `lua`: the order of a Lua table's keys is another one there.
+    const FAMILIES: [&str; 12] = [
+        "strings",
+        "hashes",
+        "lists",
+        "sets",
+        "sorted-sets",
+        "keys",
+        "blocking",
+        "pubsub",
+        "transactions",
+        "scripting",
+        "connection",
+        "server",
+    ];
+    compare("valkey-9.1", &FAMILIES);
 }
 
 #[test]

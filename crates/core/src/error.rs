@@ -73,19 +73,32 @@ pub const NO_DEBUG: Error = Error::new(
 );
 
 pub const NO_AUTH: Error = Error::new("NOAUTH Authentication required.");
-pub const BUSY: Error =
-    Error::new("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
 pub const NOT_BUSY: Error = Error::new("NOTBUSY No scripts in execution right now.");
 pub const UNKILLABLE: Error = Error::new(
     "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script \
      termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.",
 );
-pub const NO_SCRIPT: Error = Error::new("NOSCRIPT No matching script. Please use EVAL.");
 pub const BAD_DB: Error = Error::new("ERR DB index is out of range");
 pub const INVALID_CURSOR: Error = Error::new("ERR invalid cursor");
 
 pub const OUT_OF_RANGE_FROM_0_TO_1: Error =
     Error::new("ERR value is out of range, value must between 0 and 1");
+
+/// Returns the error for a request while a script runs.
+pub fn busy(version: Version) -> Error {
+    Error::new(match version.is_valkey() {
+        true => "BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+        false => "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+    })
+}
+
+/// Returns the error for a script that is not cached.
+pub fn no_script(version: Version) -> Error {
+    Error::new(match version.is_valkey() {
+        true => "NOSCRIPT No matching script.",
+        false => "NOSCRIPT No matching script. Please use EVAL.",
+    })
+}
 
 /// The most bytes of a client's argument that an error text repeats.
 const MAX_QUOTED: usize = 128;
@@ -95,8 +108,9 @@ pub fn c_text(word: &[u8]) -> &[u8] {
     &word[..word.iter().position(|byte| *byte == 0).unwrap_or(word.len())]
 }
 
-/// Returns `ERR unknown command 'x', with args beginning with: 'a' 'b' `.
-pub fn unknown_command(argv: &[&[u8]]) -> Error {
+/// Returns `ERR unknown command 'x', with args beginning with: 'a' 'b' `. Since 8.6 a command without arguments gets the first
+/// part alone.
+pub fn unknown_command(argv: &[&[u8]], version: Version) -> Error {
     let (name, args) = argv.split_first().map_or((&b""[..], argv), |(name, args)| (c_text(name), args));
     let mut quoted = Vec::new();
     for arg in args.iter().map(|arg| c_text(arg)) {
@@ -109,8 +123,11 @@ pub fn unknown_command(argv: &[&[u8]]) -> Error {
     }
     let mut text = b"ERR unknown command '".to_vec();
     text.extend_from_slice(&name[..name.len().min(MAX_QUOTED)]);
-    text.extend_from_slice(b"', with args beginning with: ");
-    text.extend_from_slice(&quoted);
+    text.push(b'\'');
+    if !args.is_empty() || version < Version::V8_6 {
+        text.extend_from_slice(b", with args beginning with: ");
+        text.extend_from_slice(&quoted);
+    }
     Error::owned(text)
 }
 

@@ -63,10 +63,31 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// Reads a whole text as C's `strtod` does, but refuses NaN. Accepts leading blanks, decimal and hexadecimal numbers,
-/// and `inf`/`infinity` in any case; the empty text is zero.
-pub fn strtod(text: &[u8]) -> Option<f64> {
+/// and `inf`/`infinity` in any case; the empty text is zero. Redis 8.0 and Valkey 9.0 have a parser of their own, which
+/// accepts neither blanks nor hexadecimal numbers.
+pub fn strtod(text: &[u8], version: Version) -> Option<f64> {
     // A C string ends at the first NUL.
-    text.split(|byte| *byte == 0).next().and_then(strtod_all)
+    let text = text.split(|byte| *byte == 0).next()?;
+    let refuses =
+        uses_fast_float(version) && (text.first().is_some_and(|&byte| is_space(byte)) || is_hex(text));
+    strtod_all(text).filter(|_| !refuses)
+}
+
+/// Returns whether a release reads doubles with a parser of its own instead of C's `strtod`.
+pub fn uses_fast_float(version: Version) -> bool {
+    version >= Version::V8_0 || version.is_valkey() && version >= Version::Valkey9_0
+}
+
+/// Returns whether a text is a hexadecimal number.
+fn is_hex(text: &[u8]) -> bool {
+    let unsigned = text.strip_prefix(b"-").or_else(|| text.strip_prefix(b"+")).unwrap_or(text);
+    unsigned.len() > 1 && unsigned[..2].eq_ignore_ascii_case(b"0x")
+}
+
+/// Reads the operand of a command as [`parse_f64`] does. Valkey 9.0 accepts no hexadecimal numbers.
+pub fn parse_operand(text: &[u8], version: Version) -> Option<f64> {
+    let refuses = version.is_valkey() && version >= Version::Valkey9_0 && is_hex(text);
+    parse_f64(text).filter(|_| !refuses)
 }
 
 fn strtod_all(text: &[u8]) -> Option<f64> {

@@ -39,7 +39,7 @@ impl Version {
     ];
 
     /// The release that is emulated unless another is asked for.
-    pub const DEFAULT: Version = Version::V7_4;
+    pub const DEFAULT: Version = Version::V8_6;
 
     /// Returns the exact release whose details are followed, as `INFO` and `HELLO` report it.
     pub const fn full(self) -> &'static str {

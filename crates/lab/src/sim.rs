@@ -80,7 +80,7 @@ impl Default for SimOptions {
         SimOptions {
             seed: 0,
             nodes: 1,
-            version: Version::V7_4,
+            version: Version::DEFAULT,
             // An arbitrary but fixed day, so that a run does not depend on when it is made.
             wall_start_ms: 1_700_000_000_000,
             config: Vec::new(),

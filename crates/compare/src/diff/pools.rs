@@ -220,6 +220,11 @@ impl Pools {
             "seconds" => self.mostly(SECONDS, ODD_TIMES),
             "ms" => self.mostly(MS, ODD_TIMES),
             "at" => self.mostly(AT, ODD_TIMES),
+            // Of `hello`, of the empty string, and of nothing.
+            "digest" => self.mostly(
+                &["9555e8555c62dcfd", "2d06800538d394c2", "2D06800538D394C2"],
+                &["", "abc", "0123456789abcdez"],
+            ),
             "past" => self.pick(&["1", "1000000000"]),
             "atms" => self.mostly(AT_MS, ODD_TIMES),
             "timeout" => {

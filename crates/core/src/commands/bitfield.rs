@@ -6,6 +6,7 @@ use super::ctx::{Ctx, Words};
 use crate::error::{self, Error, Outcome};
 use crate::num;
 use crate::store::{StringValue, bits};
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -39,7 +40,7 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 /// Returns what a call does with its key: it only reads if it consists of GET and OVERFLOW.
-fn key_flags(call: &[&[u8]]) -> &'static [&'static str] {
+fn key_flags(call: &[&[u8]], _: Version) -> &'static [&'static str] {
     let mut words = Words::of(call.get(2..).unwrap_or_default());
     while !words.is_empty() {
         if words.take_with("GET", 2) {

@@ -37,6 +37,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: NOSCRIPT | LOADING | STALE,
             summary: "Turns replies on or off.",
             complexity: "O(1)",
+            changes: REPLY_IN_VALKEY,
             run: client_reply,
             ..Command::of(Group::Connection)
         },
@@ -118,6 +119,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: NOSCRIPT | LOADING | STALE,
             summary: "Says whether commands mark keys as used.",
             complexity: "O(1)",
+            changes: ALLOW_BUSY_IN_VALKEY,
             run: client_no_touch,
             ..Command::of(Group::Connection)
         },
@@ -129,6 +131,7 @@ pub const COMMANDS: &[Command] = &[Command {
             tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Names the connection.",
             complexity: "O(1)",
+            changes: ALLOW_BUSY_IN_VALKEY,
             run: client_setname,
             ..Command::of(Group::Connection)
         },
@@ -139,6 +142,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: ADMIN | NOSCRIPT | LOADING | STALE,
             summary: "Protects the connection from eviction.",
             complexity: "O(1)",
+            changes: ALLOW_BUSY_IN_VALKEY,
             run: client_no_evict,
             ..Command::of(Group::Connection)
         },
@@ -150,6 +154,7 @@ pub const COMMANDS: &[Command] = &[Command {
             tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Tells the server about the client library.",
             complexity: "O(1)",
+            changes: ALLOW_BUSY_IN_VALKEY,
             run: client_setinfo,
             ..Command::of(Group::Connection)
         },
@@ -160,6 +165,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: NOSCRIPT | LOADING | STALE,
             summary: "Gives the number of the connection.",
             complexity: "O(1)",
+            changes: ALLOW_BUSY_IN_VALKEY,
             run: client_id,
             ..Command::of(Group::Connection)
         },
@@ -170,6 +176,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: NOSCRIPT | LOADING | STALE,
             summary: "Gives the name of the connection.",
             complexity: "O(1)",
+            changes: ALLOW_BUSY_IN_VALKEY,
             run: client_getname,
             ..Command::of(Group::Connection)
         },
@@ -181,6 +188,29 @@ pub const COMMANDS: &[Command] = &[Command {
             summary: "Wakes a connection that waits.",
             complexity: "O(log N)",
             run: client_unblock,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|capa",
+            arity: -3,
+            since: NEVER,
+            since_valkey: "8.0.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            summary: "Tells the server what the client can do.",
+            complexity: "O(1)",
+            changes: ALLOW_BUSY_IN_VALKEY,
+            run: client_capa,
+            ..Command::of(Group::Connection)
+        },
+        Command {
+            name: "client|import-source",
+            arity: 3,
+            since: NEVER,
+            since_valkey: "8.1.0",
+            flags: NOSCRIPT | LOADING | STALE,
+            summary: "Marks the client as the source of an import.",
+            complexity: "O(1)",
+            run: client_import_source,
             ..Command::of(Group::Connection)
         },
         Command {
@@ -207,6 +237,12 @@ pub const COMMANDS: &[Command] = &[Command {
     ],
     ..Command::of(Group::Connection)
 }];
+
+const REPLY_IN_VALKEY: &[Change] =
+    &[Change { since: (NEVER, "9.0.0"), apply: |row| row.flags |= ALLOW_BUSY | NO_MULTI }];
+
+const ALLOW_BUSY_IN_VALKEY: &[Change] =
+    &[Change { since: (NEVER, "9.0.0"), apply: |row| row.flags |= ALLOW_BUSY }];
 
 fn client_id(ctx: &mut Ctx) -> Outcome {
     ctx.reply.int(ctx.id.number as i64);
@@ -263,8 +299,7 @@ fn client_list(ctx: &mut Ctx) -> Outcome {
     } else if words.take_with("ID", 1) {
         let mut list = Vec::new();
         while let Some(word) = words.pop() {
-            let id = num::parse_i64(word).filter(|&id| id > 0).ok_or(Error::new("ERR Invalid client ID"))?;
-            list.push(id as u64);
+            list.push(listed_id(word, ctx.version())?);
         }
         ids = Some(list);
     }
@@ -278,6 +313,18 @@ fn client_list(ctx: &mut Ctx) -> Outcome {
         .collect();
     ctx.reply.verbatim(b"txt", text.as_bytes());
     Ok(())
+}
+
+/// Parses an id of CLIENT LIST. Since 8.2 one that no client has is no error.
+fn listed_id(word: &[u8], version: Version) -> Result<u64, Error> {
+    let id = num::parse_i64(word);
+    match id {
+        Some(id @ 1..) => Ok(id as u64),
+        Some(_) if version.is_valkey() => Err(Error::new("ERR client-id should be greater than 0")),
+        None if version.is_valkey() => Err(error::SYNTAX),
+        Some(_) if version >= Version::V8_2 => Ok(0),
+        _ => Err(Error::new("ERR Invalid client ID")),
+    }
 }
 
 /// The classes of clients in CLIENT LIST and CLIENT KILL.
@@ -318,7 +365,7 @@ impl Node {
             session.multi.iter().flat_map(|multi| &multi.commands).map(|queued| queued.size()).sum();
         let version = self.config.version;
         let mut line = format!(
-            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={} db={} sub={} psub={} ssub={} multi={queued}",
+            "id={} addr={} laddr={} fd={} name={} age={} idle={} flags={}{} db={} sub={} psub={} ssub={} multi={queued}",
             session.id.number,
             session.addr,
             session.laddr,
@@ -327,12 +374,17 @@ impl Node {
             (now_us - session.created_us) / 1_000_000,
             (now_us - session.active_us) / 1_000_000,
             flags_of(session),
+            match version.is_valkey() {
+                true if session.can_redirect => " capa=r",
+                true => " capa=",
+                false => "",
+            },
             session.db,
             session.channels.len(),
             session.patterns.len(),
             session.shards.len(),
         );
-        if version >= Version::V7_4 {
+        if version > Version::V7_2 {
             line += &format!(" watch={}", session.watched.len());
         }
         line += &format!(
@@ -345,6 +397,9 @@ impl Node {
         );
         if version >= Version::V7_2 {
             line += &format!(" lib-name={} lib-ver={}", text(&session.lib_name), text(&session.lib_ver));
+        }
+        if version >= Version::V8_0 {
+            line += " io-thread=0";
         }
         line
     }
@@ -400,6 +455,20 @@ fn client_no_touch(ctx: &mut Ctx) -> Outcome {
     ctx.session().no_touch = on;
     ctx.reply.ok();
     Ok(())
+}
+
+/// Notes the one capability that there is; others are ignored.
+fn client_capa(ctx: &mut Ctx) -> Outcome {
+    if ctx.argv[2..].iter().any(|word| word.eq_ignore_ascii_case(b"redirect")) {
+        ctx.session().can_redirect = true;
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// Refuses: there is no import mode.
+fn client_import_source(_: &mut Ctx) -> Outcome {
+    Err(Error::new("ERR Server is not in import mode"))
 }
 
 fn on_or_off(word: &[u8]) -> Result<bool, Error> {
@@ -514,11 +583,13 @@ fn parse_kill_filter<'a>(ctx: &Ctx<'a>) -> Result<KillFilter<'a>, Error> {
     let mut words = ctx.words(2);
     while !words.is_empty() {
         if words.take_with("ID", 1) {
-            let id = num::parse_i64(words.word()?)
-                .filter(|&id| id > 0)
-                .ok_or(Error::new("ERR client-id should be greater than 0"))?;
+            let id = num::parse_i64(words.word()?);
+            if id.is_none() && ctx.version().is_valkey() {
+                return Err(error::SYNTAX);
+            }
+            let id = id.filter(|&id| id > 0).ok_or(Error::new("ERR client-id should be greater than 0"))?;
             filter.id = Some(id as u64);
-        } else if ctx.version() >= Version::V7_4 && words.take_with("MAXAGE", 1) {
+        } else if ctx.version() > Version::V7_2 && words.take_with("MAXAGE", 1) {
             let age = num::parse_i64(words.word()?)
                 .ok_or(Error::new("ERR maxage is not an integer or out of range"))
                 .and_then(|age| {

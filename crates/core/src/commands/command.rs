@@ -3,9 +3,11 @@
 
 use crate::commands::ctx::Ctx;
 use crate::error::{self, Outcome};
+pub use crate::version::NEVER;
 use crate::version::{Version, release_number};
 
 /// One command or subcommand.
+#[derive(Clone, Copy)]
 pub struct Command {
     /// The name in lower case. A subcommand has its full name: `config|get`.
     pub name: &'static str,
@@ -24,13 +26,23 @@ pub struct Command {
     pub acl: &'static [&'static str],
     pub keys: &'static [KeySpec],
     /// Returns the flags of the keys whose specification has `variable_flags`, for these arguments.
-    pub variable_flags: fn(&[&[u8]]) -> &'static [&'static str],
+    pub variable_flags: fn(&[&[u8]], Version) -> &'static [&'static str],
     /// Hints for proxies and clients, as `COMMAND INFO` lists them.
     pub tips: &'static [&'static str],
     pub summary: &'static str,
     pub complexity: &'static str,
     pub subcommands: &'static [Command],
+    /// What later releases changed in the row; see [`Command::in_release`].
+    pub changes: &'static [Change],
     pub run: fn(&mut Ctx) -> Outcome,
+}
+
+/// What a release changed in a row. The row itself says what the first releases have.
+#[derive(Clone, Copy)]
+pub struct Change {
+    /// The first releases of Redis and of Valkey with the change; see [`Version::has`].
+    pub since: (&'static str, &'static str),
+    pub apply: fn(&mut Command),
 }
 
 impl Command {
@@ -46,13 +58,30 @@ impl Command {
             flags: 0,
             acl: group.acl(),
             keys: &[],
-            variable_flags: |_| &[],
+            variable_flags: |_, _| &[],
             tips: &[],
             summary: "",
             complexity: "O(1)",
             subcommands: &[],
+            changes: &[],
             run: unknown_subcommand,
         }
+    }
+
+    /// Returns the row, and the rows of its subcommands, as they are in a release. The rows of subcommands live as long as the
+    /// process.
+    pub fn in_release(&self, version: Version) -> Command {
+        let mut row = *self;
+        for change in self.changes {
+            if version.has(change.since.0, change.since.1) {
+                (change.apply)(&mut row);
+            }
+        }
+        if self.subcommands.iter().any(|sub| !sub.changes.is_empty() || !sub.exists_in(version)) {
+            let subs = self.subcommands.iter().filter(|sub| sub.exists_in(version));
+            row.subcommands = Vec::leak(subs.map(|sub| sub.in_release(version)).collect());
+        }
+        row
     }
 
     /// Returns whether a server that emulates `version` has this command.
@@ -85,11 +114,9 @@ impl Command {
     }
 
     /// Returns the row of a subcommand, given its own name in any case.
-    pub fn subcommand(&self, word: &[u8], version: Version) -> Option<&'static Command> {
+    pub fn subcommand(&self, word: &[u8]) -> Option<&'static Command> {
         let own = self.name.len() + 1;
-        self.subcommands
-            .iter()
-            .find(|sub| sub.name.as_bytes()[own..].eq_ignore_ascii_case(word) && sub.exists_in(version))
+        self.subcommands.iter().find(|sub| sub.name.as_bytes()[own..].eq_ignore_ascii_case(word))
     }
 }
 
@@ -164,9 +191,13 @@ impl Group {
 /// A set of bits with Redis's names: what a command does, and where it may run.
 pub type Flags = u32;
 
-/// Returns the names of the flags that are set, in the order of `COMMAND INFO`.
-pub fn flag_names(flags: Flags) -> impl Iterator<Item = &'static str> {
-    FLAG_NAMES.iter().enumerate().filter(move |(bit, _)| flags & 1 << bit != 0).map(|(_, name)| *name)
+/// Returns the names of the flags that are set, in the order of `COMMAND INFO` of a release.
+pub fn flag_names(flags: Flags, version: Version) -> impl Iterator<Item = &'static str> {
+    let set = FLAG_NAMES.iter().enumerate().filter(move |(bit, _)| flags & 1 << bit != 0);
+    set.map(move |(_, name)| match *name {
+        "skip_slowlog" if version.is_valkey() => "skip_commandlog",
+        name => name,
+    })
 }
 
 pub const WRITE: Flags = 1 << 0;

@@ -78,10 +78,14 @@ pub const COMMANDS: &[Command] = &[
         flags: LOADING | STALE | FAST,
         summary: "Chooses the database.",
         complexity: "O(1)",
+        changes: ALLOW_BUSY_IN_VALKEY,
         run: select,
         ..Command::of(Group::Connection)
     },
 ];
+
+const ALLOW_BUSY_IN_VALKEY: &[Change] =
+    &[Change { since: (NEVER, "9.0.0"), apply: |row| row.flags |= ALLOW_BUSY }];
 
 const WRONG_PASSWORD: Error = Error::new("WRONGPASS invalid username-password pair or user is disabled.");
 
@@ -109,11 +113,12 @@ fn auth(ctx: &mut Ctx) -> Outcome {
 }
 
 /// Authenticates a client as `default`, the only user. Without a password, accepts any. Returns false if the refusal
-/// gets no reply: since 7.2, Redis is silent when part of a reply, that of EXEC, is already written.
+/// gets no reply: since 7.2, Redis (but not Valkey) is silent when part of a reply, that of EXEC, is already written.
 fn authenticate(ctx: &mut Ctx, user: &[u8], password: &[u8]) -> Result<bool, Error> {
     let expected = &ctx.node.config.requirepass;
     if user != b"default" || !(expected.is_empty() || is_equal_in_constant_time(expected, password)) {
-        let is_silent = ctx.origin == Origin::Exec && ctx.version() >= Version::V7_2;
+        let version = ctx.version();
+        let is_silent = ctx.origin == Origin::Exec && version >= Version::V7_2 && !version.is_valkey();
         return if is_silent { Ok(false) } else { Err(WRONG_PASSWORD) };
     }
     ctx.session().authenticated = true;
@@ -202,7 +207,7 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     reply.bulk(b"role");
     reply.bulk(b"master");
     reply.bulk(b"modules");
-    reply.array(0);
+    super::modules::list(reply, version);
     Ok(())
 }
 
@@ -280,5 +285,6 @@ impl Node {
         session.reply_mode = ReplyMode::On;
         session.no_evict = false;
         session.no_touch = false;
+        session.can_redirect = false;
     }
 }

@@ -142,7 +142,7 @@ impl<'a> Ctx<'a> {
     /// # Errors
     /// If it is not a number.
     pub fn float(&self, index: usize) -> Result<f64, Error> {
-        num::parse_f64(self.argv[index]).ok_or(error::NOT_A_FLOAT)
+        num::parse_operand(self.argv[index], self.version()).ok_or(error::NOT_A_FLOAT)
     }
 
     // ---- data ----------------------------------------------------------------------------------------------------
@@ -336,10 +336,12 @@ impl<'a> Ctx<'a> {
         self.note_edit(key);
         match self.find_for_write(key) {
             Some(slot) => {
+                let old_type = self.entry(slot).map_or("", |entry| entry.value.type_name());
                 self.node.store.replace(self.db, slot, value);
                 if !keep_ttl {
                     self.node.store.set_expiry(self.db, slot, None);
                 }
+                self.notify_overwritten(key, slot, old_type);
                 slot
             }
             None => self.insert_quietly(key, value),
@@ -372,6 +374,17 @@ impl<'a> Ctx<'a> {
         existed
     }
 
+    /// Deletes a key whose new expiry has passed: with the `del` event, or since Valkey 9.0 with `expired`.
+    pub fn expire_now(&mut self, key: &[u8]) {
+        let is_valkey = self.version().is_valkey() && self.version() >= Version::Valkey9_0;
+        if !is_valkey {
+            self.delete(key);
+        } else if self.discard(key) {
+            self.node.stats.expired_keys += 1;
+            self.announce(key, Class::EXPIRED, "expired");
+        }
+    }
+
     /// Removes a key without an event: another value takes its place, or the caller announces the change. Returns whether the key
     /// existed.
     pub fn discard(&mut self, key: &[u8]) -> bool {
@@ -397,6 +410,17 @@ impl<'a> Ctx<'a> {
     /// Publishes a further event of a change that is already announced.
     pub fn notify(&mut self, key: &[u8], class: Class, event: &str) {
         self.node.notify(class, event, self.db, key);
+    }
+
+    /// Publishes the events of a value that took the place of one of type `old_type`. Releases before 8.2 have no such events.
+    pub fn notify_overwritten(&mut self, key: &[u8], slot: u32, old_type: &str) {
+        if !self.node.config.notify_keyspace_events.has(Class::SINCE_8_2) {
+            return;
+        }
+        self.notify(key, Class::OVERWRITTEN, "overwritten");
+        if self.entry(slot).is_some_and(|entry| entry.value.type_name() != old_type) {
+            self.notify(key, Class::TYPE_CHANGED, "type_changed");
+        }
     }
 
     /// Returns the next random number of the node.

@@ -7,6 +7,7 @@ use crate::node::notify::Class;
 use crate::num;
 use crate::store::Now;
 use crate::store::rdb::{self, Refusal};
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -119,6 +120,8 @@ fn restore(ctx: &mut Ctx) -> Outcome {
         _ if options.absolute => Some(ttl_ms),
         _ => Some(ttl_ms.wrapping_add(now_ms)),
     };
+    let old_type =
+        ctx.find_quietly(key).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.type_name());
     let deleted = options.replace && ctx.discard(key);
     if expires_at_ms.is_some_and(|end_ms| end_ms <= now_ms) {
         if deleted {
@@ -128,12 +131,16 @@ fn restore(ctx: &mut Ctx) -> Outcome {
         return Ok(());
     }
     let now = ctx.now();
+    let version = ctx.version();
     let mut edit = ctx.insert(key, value, expires_at_ms);
     if let Some(idle_s) = options.idle_s {
         let now_s = (now.mono_us / 1_000_000) as u32;
-        edit.set_used_at(now_s.wrapping_sub(idle_on_the_clock(idle_s, now)));
+        edit.set_used_at(now_s.wrapping_sub(idle_on_the_clock(idle_s, now, version)));
     }
     edit.done("restore", 1);
+    if let Some((old_type, slot)) = old_type.zip(ctx.find_quietly(key)) {
+        ctx.notify_overwritten(key, slot, old_type);
+    }
     ctx.reply.ok();
     Ok(())
 }
@@ -146,8 +153,11 @@ fn refused(refusal: Refusal) -> Error {
 }
 
 /// Returns the idle time in seconds as Redis's LRU clock of 24 bits keeps it.
-fn idle_on_the_clock(idle_s: i64, now: Now) -> u32 {
+fn idle_on_the_clock(idle_s: i64, now: Now, version: Version) -> u32 {
     const CLOCK_MAX: i64 = (1 << 24) - 1;
+    if version.is_valkey() && version >= Version::Valkey9_0 {
+        return (idle_s & CLOCK_MAX) as u32;
+    }
     let clock_s = (now.wall_ms() / 1000) & CLOCK_MAX;
     // Redis converts it to ms and back, which may overflow.
     let used_at_s = clock_s - idle_s.wrapping_mul(1000) / 1000;

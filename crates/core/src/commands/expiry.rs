@@ -144,7 +144,12 @@ pub struct Condition {
 }
 
 impl Condition {
-    fn parse(mut words: Words) -> Result<Condition, Error> {
+    /// Parses the conditions, which are all that is left.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an option is unknown, or if conditions exclude one another.
+    pub fn parse(mut words: Words) -> Result<Condition, Error> {
         let mut condition = Condition::default();
         while let Some(word) = words.pop() {
             match word.to_ascii_lowercase().as_slice() {
@@ -206,7 +211,7 @@ fn expire_generic(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
         return Ok(());
     }
     if when_ms <= now_ms {
-        ctx.delete(key);
+        ctx.expire_now(key);
     } else {
         ctx.set_expiry(key, slot, Some(when_ms));
     }

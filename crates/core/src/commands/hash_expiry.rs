@@ -2,9 +2,10 @@
 
 use super::command::*;
 use super::ctx::Ctx;
-use super::expiry::{Base, Unit, to_unix_ms};
-use crate::error::{self, Error, Outcome};
-use crate::num;
+use super::expiry::{Base, Unit};
+use super::hash_ex::passed_event;
+use super::hash_fields::{self, Arguments, Family};
+use crate::error::{Error, Outcome};
 use crate::store::Hash;
 use crate::wire::Reply;
 
@@ -13,10 +14,12 @@ pub const COMMANDS: &[Command] = &[
         name: "hexpire",
         arity: -6,
         since: "7.4.0",
+        since_valkey: "9.0.0",
         flags: WRITE | DENYOOM | FAST,
         keys: &[key(&["RW", "update"], 1)],
         summary: "Sets the time to live of fields in seconds.",
         complexity: "O(N)",
+        changes: NO_DENYOOM,
         run: hexpire,
         ..Command::of(Group::Hash)
     },
@@ -24,10 +27,12 @@ pub const COMMANDS: &[Command] = &[
         name: "hexpireat",
         arity: -6,
         since: "7.4.0",
+        since_valkey: "9.0.0",
         flags: WRITE | DENYOOM | FAST,
         keys: &[key(&["RW", "update"], 1)],
         summary: "Sets the expiry of fields to a Unix time in seconds.",
         complexity: "O(N)",
+        changes: NO_DENYOOM,
         run: hexpireat,
         ..Command::of(Group::Hash)
     },
@@ -35,6 +40,7 @@ pub const COMMANDS: &[Command] = &[
         name: "hexpiretime",
         arity: -5,
         since: "7.4.0",
+        since_valkey: "9.0.0",
         flags: READONLY | FAST,
         keys: &[key(&["RO", "access"], 1)],
         summary: "Gives the expiry of fields as a Unix time in seconds.",
@@ -46,6 +52,7 @@ pub const COMMANDS: &[Command] = &[
         name: "hpersist",
         arity: -5,
         since: "7.4.0",
+        since_valkey: "9.0.0",
         flags: WRITE | FAST,
         keys: &[key(&["RW", "update"], 1)],
         summary: "Removes the expiry of fields.",
@@ -57,10 +64,12 @@ pub const COMMANDS: &[Command] = &[
         name: "hpexpire",
         arity: -6,
         since: "7.4.0",
+        since_valkey: "9.0.0",
         flags: WRITE | DENYOOM | FAST,
         keys: &[key(&["RW", "update"], 1)],
         summary: "Sets the time to live of fields in milliseconds.",
         complexity: "O(N)",
+        changes: NO_DENYOOM,
         run: hpexpire,
         ..Command::of(Group::Hash)
     },
@@ -68,10 +77,12 @@ pub const COMMANDS: &[Command] = &[
         name: "hpexpireat",
         arity: -6,
         since: "7.4.0",
+        since_valkey: "9.0.0",
         flags: WRITE | DENYOOM | FAST,
         keys: &[key(&["RW", "update"], 1)],
         summary: "Sets the expiry of fields to a Unix time in milliseconds.",
         complexity: "O(N)",
+        changes: NO_DENYOOM,
         run: hpexpireat,
         ..Command::of(Group::Hash)
     },
@@ -79,6 +90,7 @@ pub const COMMANDS: &[Command] = &[
         name: "hpexpiretime",
         arity: -5,
         since: "7.4.0",
+        since_valkey: "9.0.0",
         flags: READONLY | FAST,
         keys: &[key(&["RO", "access"], 1)],
         summary: "Gives the expiry of fields as a Unix time in milliseconds.",
@@ -90,10 +102,12 @@ pub const COMMANDS: &[Command] = &[
         name: "hpttl",
         arity: -5,
         since: "7.4.0",
+        since_valkey: "9.0.0",
         flags: READONLY | FAST,
         keys: &[key(&["RO", "access"], 1)],
         summary: "Gives the time to live of fields in milliseconds.",
         complexity: "O(N)",
+        changes: NONDETERMINISTIC,
         run: hpttl,
         ..Command::of(Group::Hash)
     },
@@ -101,17 +115,21 @@ pub const COMMANDS: &[Command] = &[
         name: "httl",
         arity: -5,
         since: "7.4.0",
+        since_valkey: "9.0.0",
         flags: READONLY | FAST,
         keys: &[key(&["RO", "access"], 1)],
         summary: "Gives the time to live of fields in seconds.",
         complexity: "O(N)",
+        changes: NONDETERMINISTIC,
         run: httl,
         ..Command::of(Group::Hash)
     },
 ];
 
-/// The latest expiry of a field, as Unix time in ms.
-const MAX_UNIX_MS: i64 = 0x0000_ffff_ffff_ffff >> 2;
+const NO_DENYOOM: &[Change] = &[Change { since: ("8.0.0", "9.0.0"), apply: |row| row.flags &= !DENYOOM }];
+
+const NONDETERMINISTIC: &[Change] =
+    &[Change { since: ("8.0.0", NEVER), apply: |row| row.tips = &["nondeterministic_output"] }];
 
 // The replies for a field.
 const NO_FIELD: i64 = -2;
@@ -119,38 +137,6 @@ const NO_EXPIRY: i64 = -1;
 const NOT_MET: i64 = 0;
 const SET: i64 = 1;
 const DELETED: i64 = 2;
-
-/// The condition NX, XX, GT or LT on a new expiry. A field without an expiry counts as the last to expire.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Condition {
-    Always,
-    Nx,
-    Xx,
-    Gt,
-    Lt,
-}
-
-impl Condition {
-    fn of(word: &[u8]) -> Condition {
-        match word.to_ascii_lowercase().as_slice() {
-            b"nx" => Condition::Nx,
-            b"xx" => Condition::Xx,
-            b"gt" => Condition::Gt,
-            b"lt" => Condition::Lt,
-            _ => Condition::Always,
-        }
-    }
-
-    fn allows(self, old_ms: Option<i64>, new_ms: i64) -> bool {
-        match self {
-            Condition::Always => true,
-            Condition::Nx => old_ms.is_none(),
-            Condition::Xx => old_ms.is_some(),
-            Condition::Gt => old_ms.is_some_and(|old_ms| new_ms > old_ms),
-            Condition::Lt => old_ms.is_none_or(|old_ms| new_ms < old_ms),
-        }
-    }
-}
 
 fn hexpire(ctx: &mut Ctx) -> Outcome {
     expire(ctx, Unit::Seconds, Base::Now)
@@ -171,53 +157,47 @@ fn hpexpireat(ctx: &mut Ctx) -> Outcome {
 fn expire(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     let key = ctx.argv[1];
     let now_ms = ctx.now().wall_ms();
+    let passed = passed_event(ctx);
+    let arguments = parse_expire(ctx, unit, base);
     // Redis checks the type of the key before the arguments.
-    let words = parse_expire(ctx, unit, base);
+    if ctx.version().is_valkey() {
+        arguments.clone()?;
+    }
     let edit = ctx.edit::<Hash>(key)?;
-    let (end_ms, condition, fields) = words?;
+    let (end_ms, arguments) = arguments?;
+    let fields = arguments.fields;
     let Some(mut edit) = edit else { return reply_each(ctx.reply, fields, |_| NO_FIELD) };
-    let hash = &mut *edit;
-    hash.become_extended();
-    let outcomes: Vec<i64> =
-        fields.iter().map(|field| expire_field(hash, field, condition, end_ms, now_ms)).collect();
+    let (hash, limits) = edit.with_limits();
+    hash.prepare_expiries(limits);
+    let expire_field = |field: &&[u8]| {
+        let Some(old_ms) = hash.expiry(field) else { return NO_FIELD };
+        if !arguments.condition.allows(old_ms, end_ms) {
+            NOT_MET
+        } else if end_ms <= now_ms {
+            hash.remove(field);
+            DELETED
+        } else {
+            hash.set_expiry_in(field, Some(end_ms), limits);
+            SET
+        }
+    };
+    let outcomes: Vec<i64> = fields.iter().map(expire_field).collect();
     let count = |outcome| outcomes.iter().filter(|&&other| other == outcome).count();
     let (deleted, set) = (count(DELETED), count(SET));
-    edit.done_if_any(if deleted > 0 { "hdel" } else { "hexpire" }, deleted + set);
+    edit.done_if_any(if deleted > 0 { passed } else { "hexpire" }, deleted + set);
     ctx.node.stats.expired_hash_fields += deleted as u64;
     reply_each(ctx.reply, outcomes, |outcome| outcome)
 }
 
-/// Parses `key time [NX|XX|GT|LT] FIELDS numfields field …`. Returns the new expiry (Unix time in ms), the condition and the
-/// fields.
-fn parse_expire<'a>(
-    ctx: &Ctx<'a>,
-    unit: Unit,
-    base: Base,
-) -> Result<(i64, Condition, &'a [&'a [u8]]), Error> {
-    let time = ctx.int(2)?;
-    if time < 0 {
-        return Err(Error::new("ERR invalid expire time, must be >= 0"));
+/// Parses `key time [NX|XX|GT|LT] FIELDS numfields field …`. Returns the new expiry (Unix time in ms) and the other arguments.
+fn parse_expire<'a>(ctx: &Ctx<'a>, unit: Unit, base: Base) -> Result<(i64, Arguments<'a>), Error> {
+    let end_ms = hash_fields::expiry_ms(ctx, ctx.argv[2], unit, base);
+    // Valkey reads the time last.
+    if !ctx.version().is_valkey() {
+        end_ms.clone()?;
     }
-    let end_ms = to_unix_ms(time, unit, base, ctx.now().wall_ms())
-        .filter(|&end_ms| end_ms <= MAX_UNIX_MS)
-        .ok_or_else(|| error::invalid_expire(ctx.command.name))?;
-    let condition = Condition::of(ctx.argv[3]);
-    let at = if condition == Condition::Always { 3 } else { 4 };
-    let fields = fields(ctx, at, Error::new("ERR Parameter `numFields` should be greater than 0"))?;
-    Ok((end_ms, condition, fields))
-}
-
-fn expire_field(hash: &mut Hash, field: &[u8], condition: Condition, end_ms: i64, now_ms: i64) -> i64 {
-    let Some(old_ms) = hash.expiry(field) else { return NO_FIELD };
-    if !condition.allows(old_ms, end_ms) {
-        NOT_MET
-    } else if end_ms <= now_ms {
-        hash.remove(field);
-        DELETED
-    } else {
-        hash.set_expiry(field, Some(end_ms));
-        SET
-    }
+    let arguments = hash_fields::parse(ctx, 3, Family::Expire)?;
+    Ok((end_ms?, arguments))
 }
 
 fn httl(ctx: &mut Ctx) -> Outcome {
@@ -239,7 +219,10 @@ fn hpexpiretime(ctx: &mut Ctx) -> Outcome {
 /// Replies with the time to live or the expiry of each field. Rounds seconds up.
 fn ttl(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
     let now_ms = ctx.now().wall_ms();
-    let fields = fields(ctx, 2, NOT_POSITIVE);
+    let fields = hash_fields::parse_fields(ctx, 2);
+    if ctx.version().is_valkey() {
+        fields.clone()?;
+    }
     let (hash, reply) = ctx.read_and_reply::<Hash>(ctx.argv[1])?;
     reply_each(reply, fields?, |name| match hash.and_then(|hash| hash.field(name)) {
         Some(field) if !field.is_expired(now_ms) => field.expires_at_ms.map_or(NO_EXPIRY, |end_ms| {
@@ -253,7 +236,10 @@ fn ttl(ctx: &mut Ctx, unit: Unit, base: Base) -> Outcome {
 fn hpersist(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let now_ms = ctx.now().wall_ms();
-    let fields = fields(ctx, 2, NOT_POSITIVE);
+    let fields = hash_fields::parse_fields(ctx, 2);
+    if ctx.version().is_valkey() {
+        fields.clone()?;
+    }
     let edit = ctx.edit::<Hash>(key)?;
     let fields = fields?;
     let Some(mut edit) = edit else { return reply_each(ctx.reply, fields, |_| NO_FIELD) };
@@ -269,21 +255,6 @@ fn hpersist(ctx: &mut Ctx) -> Outcome {
     let outcomes: Vec<i64> = fields.iter().map(persist).collect();
     edit.done_if_any("hpersist", outcomes.contains(&SET) as usize);
     reply_each(ctx.reply, outcomes, |outcome| outcome)
-}
-
-const NOT_POSITIVE: Error = Error::new("ERR Number of fields must be a positive integer");
-
-/// Parses `FIELDS numfields field …` from argument `at` on. Returns the fields.
-fn fields<'a>(ctx: &Ctx<'a>, at: usize, not_positive: Error) -> Result<&'a [&'a [u8]], Error> {
-    let mut words = ctx.words(at);
-    if !words.take("FIELDS") {
-        return Err(Error::new("ERR Mandatory argument FIELDS is missing or not at the right position"));
-    }
-    let count = words.pop().and_then(num::parse_i64).filter(|&count| count > 0).ok_or(not_positive)?;
-    if count as u64 != words.len() as u64 {
-        return Err(Error::new("ERR The `numfields` parameter must match the number of arguments"));
-    }
-    Ok(words.rest())
 }
 
 fn reply_each<T>(

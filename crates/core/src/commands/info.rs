@@ -1,6 +1,7 @@
 //! INFO, the server's report, section by section.
 
 use super::ctx::Ctx;
+use super::modules::Module;
 use crate::error::Outcome;
 use crate::node::Node;
 use crate::node::replication::{Replication, Role};
@@ -18,7 +19,7 @@ const SECTIONS: [Section; 12] = [
     ("stats", true, stats),
     ("replication", true, replication),
     ("cpu", true, cpu),
-    ("modules", true, |_| String::new()),
+    ("modules", true, modules),
     ("commandstats", false, command_stats),
     ("errorstats", true, error_stats),
     ("cluster", true, |_| "cluster_enabled:0\r\n".to_owned()),
@@ -85,11 +86,11 @@ fn clients(node: &Node) -> String {
         node.config.maxclients,
         node.tracking.clients,
     );
-    if node.config.version >= Version::V7_4 {
+    if node.config.version > Version::V7_2 {
         text += &format!("pubsub_clients:{subscribers}\r\nwatching_clients:{watching}\r\n");
     }
     text += "clients_in_timeout_table:0\r\n";
-    if node.config.version >= Version::V7_4 {
+    if node.config.version > Version::V7_2 {
         text += &format!("total_watched_keys:{}\r\n", node.watchers.len());
     }
     if node.config.version >= Version::V7_2 {
@@ -149,10 +150,10 @@ fn stats(node: &Node) -> String {
         stats.connections_received,
         stats.commands_processed,
         stats.rejected_connections,
-        if node.config.version >= Version::V7_4 {
-            format!("expired_subkeys:{}\r\n", stats.expired_hash_fields)
-        } else {
-            String::new()
+        match node.config.version {
+            version if version >= Version::V7_4 =>
+                format!("expired_subkeys:{}\r\n", stats.expired_hash_fields),
+            _ => String::new(),
         },
         stats.expired_keys,
         stats.keyspace_hits,
@@ -166,6 +167,14 @@ fn stats(node: &Node) -> String {
         stats.error_replies,
         stats.output_limit_disconnections,
     )
+}
+
+fn modules(node: &Node) -> String {
+    (super::modules::built_in(node.config.version).iter())
+        .map(|Module { name, options, .. }| {
+            format!("module:name={name},ver=1,api=1,filters=0,usedby=[],using=[],options=[{options}]\r\n")
+        })
+        .collect()
 }
 
 fn replication(node: &Node) -> String {
@@ -222,7 +231,11 @@ fn error_stats(node: &Node) -> String {
 }
 
 fn keyspace(node: &Node) -> String {
-    let subexpiry = if node.config.version >= Version::V7_4 { ",subexpiry=0" } else { "" };
+    let subexpiry = match node.config.version {
+        version if version >= Version::V7_4 => ",subexpiry=0",
+        version if version.is_valkey() && version >= Version::Valkey9_0 => ",keys_with_volatile_items=0",
+        _ => "",
+    };
     (node.store.dbs.iter().enumerate())
         .filter(|(_, db)| !db.is_empty())
         .map(|(index, db)| {

@@ -144,8 +144,7 @@ fn command_list(ctx: &mut Ctx) -> Outcome {
     let version = ctx.version();
     let with_subcommands =
         table::all(version).flat_map(|row| std::iter::once(row).chain(row.subcommands.iter()));
-    let names: Vec<&str> =
-        with_subcommands.filter(|row| row.exists_in(version) && keep(row)).map(|row| row.name).collect();
+    let names: Vec<&str> = with_subcommands.filter(|row| keep(row)).map(|row| row.name).collect();
     ctx.reply.array(names.len());
     names.iter().for_each(|name| ctx.reply.bulk(name.as_bytes()));
     Ok(())
@@ -182,7 +181,7 @@ fn command_docs(ctx: &mut Ctx) -> Outcome {
 /// Finds a row by `name` or `container|name`.
 fn by_full_name(name: &[u8], version: Version) -> Option<&'static Command> {
     match name.iter().position(|&byte| byte == b'|') {
-        Some(bar) => table::find_by_name(&name[..bar], version)?.subcommand(&name[bar + 1..], version),
+        Some(bar) => table::find_by_name(&name[..bar], version)?.subcommand(&name[bar + 1..]),
         None => table::find_by_name(name, version),
     }
 }
@@ -193,7 +192,7 @@ fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.bulk(row.name.as_bytes());
     reply.int(row.arity_in(version) as i64);
     // Redis does not report this flag.
-    statuses(reply, flag_names(row.flags & !MAY_REPLICATE));
+    statuses(reply, flag_names(row.flags & !MAY_REPLICATE, version));
     let (first, last, step) = legacy_range(row);
     reply.int(first);
     reply.int(last);
@@ -203,13 +202,13 @@ fn describe(reply: &mut Reply, row: &Command, version: Version) {
     row.tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
     reply.set(row.keys.len());
     row.keys.iter().for_each(|spec| describe_keys(reply, spec));
-    let subcommands: Vec<&Command> = row.subcommands.iter().filter(|sub| sub.exists_in(version)).collect();
-    if subcommands.is_empty() {
+    // Before Valkey 9.1, the empty list is of another type.
+    if row.subcommands.is_empty() && !(version.is_valkey() && version >= Version::Valkey9_1) {
         reply.set(0);
     } else {
-        reply.array(subcommands.len());
+        reply.array(row.subcommands.len());
     }
-    subcommands.iter().for_each(|sub| describe(reply, sub, version));
+    row.subcommands.iter().for_each(|sub| describe(reply, sub, version));
 }
 
 fn statuses<T: AsRef<str>>(reply: &mut Reply, names: impl Iterator<Item = T>) {
@@ -350,7 +349,7 @@ fn describe_search(reply: &mut Reply, kind: &str, fields: &[(&str, SpecValue)]) 
 
 /// Writes the name and the documentation of a command.
 fn document(reply: &mut Reply, row: &Command, version: Version) {
-    let subcommands: Vec<&Command> = row.subcommands.iter().filter(|sub| sub.exists_in(version)).collect();
+    let subcommands = row.subcommands;
     reply.bulk(row.name.as_bytes());
     reply.map(4 + !subcommands.is_empty() as usize);
     for (name, text) in [
@@ -404,7 +403,7 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
             _ => key_positions(std::slice::from_ref(spec), call),
         };
         let is_variable = spec.flags.contains(&"variable_flags");
-        let flags = if is_variable { (row.variable_flags)(call) } else { spec.flags };
+        let flags = if is_variable { (row.variable_flags)(call, ctx.version()) } else { spec.flags };
         match positions {
             Some(positions) => keys.extend(positions.into_iter().map(|at| (at, flags))),
             None => keys.extend(keys_loosely_counted(spec, call).map(|at| (at, &[] as &[&str]))),

@@ -298,7 +298,9 @@ fn move_key(ctx: &mut Ctx, overwrite: bool) -> Result<bool, Error> {
     if from == to {
         return Ok(overwrite);
     }
-    if ctx.exists(to) {
+    let old_type =
+        ctx.find_for_write(to).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.type_name());
+    if old_type.is_some() {
         if !overwrite {
             return Ok(false);
         }
@@ -310,6 +312,9 @@ fn move_key(ctx: &mut Ctx, overwrite: bool) -> Result<bool, Error> {
     let renamed = ctx.insert(to, entry.value, expires_at_ms).postpone();
     ctx.announce(from, Class::GENERIC, "rename_from");
     renamed.resume(ctx).done("rename_to", 1);
+    if let Some((old_type, slot)) = old_type.zip(ctx.find_quietly(to)) {
+        ctx.notify_overwritten(to, slot, old_type);
+    }
     Ok(true)
 }
 
@@ -357,13 +362,18 @@ fn copy(ctx: &mut Ctx) -> Outcome {
         .map(|entry| (entry.value.clone(), entry.expires_at_ms()));
     let copied = match source {
         Some((value, expires_at_ms)) => ctx.in_db(db, |ctx| {
-            if ctx.exists(to) {
+            let slot = ctx.find_for_write(to);
+            let old_type = slot.and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.type_name());
+            if old_type.is_some() {
                 if !replace {
                     return false;
                 }
                 ctx.discard(to);
             }
             ctx.insert(to, value, expires_at_ms).done("copy_to", 1);
+            if let Some((old_type, slot)) = old_type.zip(ctx.find_quietly(to)) {
+                ctx.notify_overwritten(to, slot, old_type);
+            }
             true
         }),
         None => false,
@@ -397,7 +407,9 @@ fn object_encoding(ctx: &mut Ctx) -> Outcome {
 }
 
 fn object_refcount(ctx: &mut Ctx) -> Outcome {
-    match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.refcount()) {
+    let version = ctx.version();
+    let slot = ctx.find_quietly(ctx.argv[2]);
+    match slot.and_then(|slot| ctx.entry(slot)).map(|entry| entry.value.refcount(version)) {
         Some(count) => ctx.reply.int(count),
         None => ctx.reply.null(),
     }

@@ -4,6 +4,7 @@ use super::command::*;
 use super::ctx::{Ctx, Words};
 use super::edit::Edit;
 use crate::error::{self, Error, Outcome};
+use crate::node::notify::Class;
 use crate::num;
 use crate::store::List;
 use crate::store::list::{Element, End};
@@ -346,7 +347,7 @@ fn linsert(ctx: &mut Ctx) -> Outcome {
 fn lrem(ctx: &mut Ctx) -> Outcome {
     let (key, element) = (ctx.argv[1], ctx.argv[3]);
     let limit = ctx.int(2)?;
-    if ctx.version() >= Version::V7_4 {
+    if ctx.version() > Version::V7_2 {
         negatable(limit)?;
     }
     let Some(mut list) = ctx.edit::<List>(key)? else {
@@ -373,12 +374,18 @@ fn negatable(number: i64) -> Result<i64, Error> {
 fn ltrim(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let (start, stop) = (ctx.int(2)?, ctx.int(3)?);
+    let is_valkey = ctx.version().is_valkey();
     if let Some(mut list) = ctx.edit::<List>(key)? {
         let (start, count) = range(start, stop, list.len());
         let removed = list.len() - count;
         list.trim(start, count);
-        // Redis announces LTRIM even where it removes nothing.
-        finish_removal(list, "ltrim", removed);
+        // Redis announces LTRIM even where it removes nothing; in Valkey that breaks no watch.
+        if removed == 0 && is_valkey {
+            list.unchanged();
+            ctx.notify(key, Class::LIST, "ltrim");
+        } else {
+            finish_removal(list, "ltrim", removed);
+        }
     }
     ctx.reply.ok();
     Ok(())

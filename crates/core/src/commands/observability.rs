@@ -117,6 +117,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
                 summary: "Gives the statistics of the allocator.",
                 complexity: "O(N)",
+                changes: LOADING_IN_VALKEY,
                 run: memory_malloc_stats,
                 ..Command::of(Group::Server)
             },
@@ -147,6 +148,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["request_policy:all_shards", "response_policy:all_succeeded"],
                 summary: "Returns free memory to the system.",
                 complexity: "O(N)",
+                changes: LOADING_IN_VALKEY,
                 run: memory_purge,
                 ..Command::of(Group::Server)
             },
@@ -228,6 +230,8 @@ pub const COMMANDS: &[Command] = &[
     },
 ];
 
+const LOADING_IN_VALKEY: &[Change] = &[Change { since: (NEVER, "8.0.0"), apply: |row| row.flags |= LOADING }];
+
 fn monitor(ctx: &mut Ctx) -> Outcome {
     if ctx.origin != Origin::Client {
         return Err(Error::new("ERR MONITOR isn't allowed for DENY BLOCKING client"));
@@ -256,14 +260,26 @@ fn slowlog_get(ctx: &mut Ctx) -> Outcome {
     if ctx.argv.len() > 3 {
         return Err(error::subcommand_syntax(ctx.argv));
     }
-    let count = match ctx.argv.get(2) {
-        None => 10,
-        Some(word) => match num::parse_i64(word) {
-            Some(-1) => usize::MAX,
-            Some(count) if count >= 0 => count as usize,
-            _ => return Err(Error::new("ERR count should be greater than or equal to -1")),
-        },
-    };
+    let count = ctx.argv.get(2).map_or(Ok(10), |word| parse_slowlog_count(word))?;
+    reply_slowlog(ctx, count);
+    Ok(())
+}
+
+/// Parses how many entries of the log a client wants; -1 means all.
+///
+/// # Errors
+///
+/// Fails if it is not such a number.
+pub fn parse_slowlog_count(word: &[u8]) -> Result<usize, Error> {
+    match num::parse_i64(word) {
+        Some(-1) => Ok(usize::MAX),
+        Some(count) if count >= 0 => Ok(count as usize),
+        _ => Err(Error::new("ERR count should be greater than or equal to -1")),
+    }
+}
+
+/// Writes the newest `count` entries of the slow log.
+pub fn reply_slowlog(ctx: &mut Ctx, count: usize) {
     let entries = &ctx.node.slowlog.entries;
     let shown: Vec<&slowlog::Entry> = entries.iter().take(count).collect();
     ctx.reply.array(shown.len());
@@ -277,7 +293,6 @@ fn slowlog_get(ctx: &mut Ctx) -> Outcome {
         ctx.reply.bulk(entry.addr.as_bytes());
         ctx.reply.bulk(&entry.client_name);
     }
-    Ok(())
 }
 
 fn slowlog_help(ctx: &mut Ctx) -> Outcome {

@@ -14,6 +14,7 @@ pub const COMMANDS: &[Command] = &[
         flags: PUBSUB | NOSCRIPT | LOADING | STALE,
         summary: "Listens to the channels that match patterns.",
         complexity: "O(N)",
+        changes: DENYOOM_SINCE_8_2,
         run: psubscribe,
         ..Command::of(Group::PubSub)
     },
@@ -126,6 +127,7 @@ pub const COMMANDS: &[Command] = &[
         keys: &[keys(&["not_key"], 1, -1, 1)],
         summary: "Listens to shard channels.",
         complexity: "O(N)",
+        changes: DENYOOM_SINCE_8_2,
         run: ssubscribe,
         ..Command::of(Group::PubSub)
     },
@@ -136,6 +138,7 @@ pub const COMMANDS: &[Command] = &[
         flags: PUBSUB | NOSCRIPT | LOADING | STALE,
         summary: "Listens to channels.",
         complexity: "O(N)",
+        changes: DENYOOM_SINCE_8_2,
         run: subscribe,
         ..Command::of(Group::PubSub)
     },
@@ -161,6 +164,9 @@ pub const COMMANDS: &[Command] = &[
         ..Command::of(Group::PubSub)
     },
 ];
+
+/// A subscription takes memory.
+const DENYOOM_SINCE_8_2: &[Change] = &[Change { since: ("8.2.0", NEVER), apply: |row| row.flags |= DENYOOM }];
 
 fn subscribe(ctx: &mut Ctx) -> Outcome {
     subscribe_to(ctx, SubscriptionKind::Channel)

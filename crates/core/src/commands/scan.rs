@@ -7,6 +7,9 @@ use crate::num;
 use crate::store::ValueType;
 use crate::version::Version;
 
+/// The types of keys, which Valkey checks the option TYPE against.
+const TYPE_NAMES: [&[u8]; 6] = [b"string", b"list", b"set", b"zset", b"hash", b"stream"];
+
 /// The options of a scan.
 pub struct ScanOptions<'a> {
     pub cursor: u64,
@@ -45,7 +48,15 @@ impl<'a> ScanOptions<'a> {
                 options.pattern = words.pop();
             } else if ctx.command.name == "scan" && words.take_with("TYPE", 1) {
                 options.kind = words.pop();
-            } else if ctx.version() >= Version::V7_4 && words.take("NOVALUES") {
+                if let Some(kind) = options.kind
+                    && ctx.version().is_valkey()
+                    && !TYPE_NAMES.iter().any(|name| name.eq_ignore_ascii_case(kind))
+                {
+                    return Err(Error::owned(
+                        [b"ERR unknown type name '", error::c_text(kind), b"'"].concat(),
+                    ));
+                }
+            } else if ctx.version() > Version::V7_2 && words.take("NOVALUES") {
                 if ctx.command.name != "hscan" {
                     return Err(Error::new("ERR NOVALUES option can only be used in HSCAN"));
                 }

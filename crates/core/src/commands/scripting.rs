@@ -86,6 +86,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: NOSCRIPT,
                 summary: "Sets the mode of the script debugger.",
                 complexity: "O(1)",
+                changes: DEBUG_WITH_ENGINE,
                 run: script_debug,
                 ..Command::of(Group::Scripting)
             },
@@ -97,6 +98,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["request_policy:all_shards", "response_policy:agg_logical_and"],
                 summary: "Tells which scripts are cached.",
                 complexity: "O(N)",
+                changes: STALE_IN_VALKEY,
                 run: script_exists,
                 ..Command::of(Group::Scripting)
             },
@@ -108,6 +110,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
                 summary: "Empties the script cache.",
                 complexity: "O(N)",
+                changes: STALE_IN_VALKEY,
                 run: script_flush,
                 ..Command::of(Group::Scripting)
             },
@@ -120,6 +123,18 @@ pub const COMMANDS: &[Command] = &[
                 summary: "Compiles a script and caches it.",
                 complexity: "O(N)",
                 run: script_load,
+                ..Command::of(Group::Scripting)
+            },
+            Command {
+                name: "script|show",
+                arity: 3,
+                since: NEVER,
+                since_valkey: "8.0.0",
+                flags: NOSCRIPT,
+                summary: "Gives the text of a cached script.",
+                complexity: "O(1).",
+                changes: STALE_IN_VALKEY,
+                run: script_show,
                 ..Command::of(Group::Scripting)
             },
             Command {
@@ -137,6 +152,10 @@ pub const COMMANDS: &[Command] = &[
         ..Command::of(Group::Scripting)
     },
 ];
+
+const DEBUG_WITH_ENGINE: &[Change] = &[Change { since: (NEVER, "9.0.0"), apply: |row| row.arity = -3 }];
+
+const STALE_IN_VALKEY: &[Change] = &[Change { since: (NEVER, "9.0.0"), apply: |row| row.flags |= STALE }];
 
 fn eval(ctx: &mut Ctx) -> Outcome {
     run_text(ctx, false)
@@ -163,9 +182,9 @@ fn run_text(ctx: &mut Ctx, read_only: bool) -> Outcome {
 
 fn run_cached(ctx: &mut Ctx, read_only: bool) -> Outcome {
     ctx.node.feed_monitors(ctx.id, ctx.db(), ctx.argv, false);
-    let sha = parse_sha(ctx.argv[1]).ok_or(error::NO_SCRIPT)?;
+    let sha = parse_sha(ctx.argv[1]).ok_or_else(|| error::no_script(ctx.version()))?;
     let keys = key_count(ctx)?;
-    let script = ctx.node.scripts.find(&sha).ok_or(error::NO_SCRIPT)?;
+    let script = ctx.node.scripts.find(&sha).ok_or_else(|| error::no_script(ctx.version()))?;
     run(ctx, &script, keys, read_only)
 }
 
@@ -207,6 +226,13 @@ fn script_exists(ctx: &mut Ctx) -> Outcome {
         let known = parse_sha(text).is_some_and(|sha| ctx.node.scripts.contains(&sha));
         ctx.reply.int(known as i64);
     }
+    Ok(())
+}
+
+fn script_show(ctx: &mut Ctx) -> Outcome {
+    let script = parse_sha(ctx.argv[2]).and_then(|sha| ctx.node.scripts.peek(&sha));
+    let text = script.map(|script| script.text()).ok_or_else(|| error::no_script(ctx.version()))?;
+    ctx.reply.bulk(text);
     Ok(())
 }
 

@@ -392,7 +392,7 @@ fn shutdown(ctx: &mut Ctx) -> Outcome {
         return Err(Error::new("ERR No shutdown in progress."));
     }
     if ctx.node.scripts.is_busy() && !nosave {
-        return Err(error::BUSY);
+        return Err(error::busy(ctx.version()));
     }
     ctx.node.request = Some(Request::Shutdown);
     ctx.node.end_session(ctx.id);
@@ -464,7 +464,7 @@ fn debug_object(ctx: &mut Ctx) -> Outcome {
     let Some(entry) = ctx.entry(slot) else { return Err(error::NO_SUCH_KEY) };
     let text = format!(
         "Value at:0x{slot:012x} refcount:{} encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
-        entry.value.refcount(),
+        entry.value.refcount(ctx.version()),
         entry.value.encoding(),
         entry.value.memory_bytes(),
         entry.used_at_s & 0xff_ffff,

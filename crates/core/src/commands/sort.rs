@@ -8,6 +8,7 @@ use crate::error::{self, Error, Outcome};
 use crate::num;
 use crate::store::list::End;
 use crate::store::{List, Value};
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -188,6 +189,19 @@ enum Weight {
     Text(Option<Vec<u8>>),
 }
 
+/// Reads a weight. Valkey and Redis before 8.0 refuse numbers that overflow or underflow.
+fn weight(text: &[u8], version: Version) -> Option<f64> {
+    let number = num::strtod(text, version)?;
+    let refuses = if version >= Version::V8_0 {
+        false
+    } else if num::uses_fast_float(version) {
+        error::c_text(text).is_empty() || num::is_beyond_range(text, number)
+    } else {
+        num::is_beyond_range(text, number) || number.is_subnormal()
+    };
+    (!refuses).then_some(number)
+}
+
 fn sort_elements(ctx: &mut Ctx, elements: &mut Vec<Vec<u8>>, options: &Options) -> Outcome {
     let mut weighted: Vec<(Weight, Vec<u8>)> = Vec::with_capacity(elements.len());
     let mut all_numbers = true;
@@ -200,8 +214,7 @@ fn sort_elements(ctx: &mut Ctx, elements: &mut Vec<Vec<u8>>, options: &Options) 
             text if options.alpha => Weight::Text(text),
             None => Weight::Number(0.0),
             Some(text) => {
-                let number = num::strtod(&text)
-                    .filter(|&number| !num::is_beyond_range(&text, number) && !number.is_subnormal());
+                let number = weight(&text, ctx.version());
                 all_numbers &= number.is_some();
                 Weight::Number(number.unwrap_or(0.0))
             }

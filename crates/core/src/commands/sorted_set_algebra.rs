@@ -10,6 +10,7 @@ use super::sorted_sets::reply_members;
 use crate::error::{self, Error, Outcome};
 use crate::num;
 use crate::store::{SortedSet, Value};
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -197,16 +198,16 @@ impl Query {
             inputs.push(Input::read(ctx, key)?);
         }
         let mut query = Query { inputs, aggregate: Aggregate::Sum, with_scores: false, limit: 0 };
-        query.parse_options(ctx.words(at + 1 + numkeys), allowed)?;
+        query.parse_options(ctx.words(at + 1 + numkeys), allowed, ctx.version())?;
         Ok(query)
     }
 
-    fn parse_options(&mut self, mut words: Words, allowed: Allowed) -> Outcome {
+    fn parse_options(&mut self, mut words: Words, allowed: Allowed, version: Version) -> Outcome {
         while !words.is_empty() {
             if allowed.weights_and_aggregate && words.take_with("WEIGHTS", self.inputs.len()) {
                 for input in &mut self.inputs {
-                    input.weight =
-                        num::parse_f64(words.word()?).ok_or(Error::new("ERR weight value is not a float"))?;
+                    input.weight = num::parse_operand(words.word()?, version)
+                        .ok_or(Error::new("ERR weight value is not a float"))?;
                 }
             } else if allowed.weights_and_aggregate && words.take_with("AGGREGATE", 1) {
                 self.aggregate = match words.word()?.to_ascii_lowercase().as_slice() {

@@ -163,14 +163,14 @@ enum Bounds<'a> {
 }
 
 impl<'a> Bounds<'a> {
-    fn parse(by: By, min: &'a [u8], max: &'a [u8]) -> Result<Bounds<'a>, Error> {
+    fn parse(by: By, min: &'a [u8], max: &'a [u8], version: Version) -> Result<Bounds<'a>, Error> {
         match by {
             By::Rank => {
                 let rank = |word| num::parse_i64(word).ok_or(error::NOT_AN_INTEGER);
                 Ok(Bounds::Rank(rank(min)?, rank(max)?))
             }
-            By::Score => score_bound(min)
-                .zip(score_bound(max))
+            By::Score => score_bound(min, version)
+                .zip(score_bound(max, version))
                 .map(|(min, max)| Bounds::Score(min, max))
                 .ok_or(Error::new("ERR min or max is not a float")),
             By::Lex => lex_bound(min)
@@ -200,12 +200,17 @@ impl<'a> Bounds<'a> {
     }
 }
 
-/// Parses `1.5`, `(1.5` or `-inf` as C's `strtod` does: an empty text is zero, and leading blanks are allowed.
-fn score_bound(word: &[u8]) -> Option<ScoreBound> {
+/// Parses `1.5`, `(1.5` or `-inf`. An empty text is zero.
+fn score_bound(word: &[u8], version: Version) -> Option<ScoreBound> {
     match word {
-        [b'(', rest @ ..] => num::strtod(rest).map(ScoreBound::Exclusive),
-        _ => num::strtod(word).map(ScoreBound::Inclusive),
+        [b'(', rest @ ..] => num::strtod(rest, version).map(ScoreBound::Exclusive),
+        _ => num::strtod(word, version).map(ScoreBound::Inclusive),
     }
+}
+
+/// Returns whether a negative offset counts from the end of a large set.
+fn counts_from_end(version: Version) -> bool {
+    version > Version::V7_2 && version < Version::V8_2
 }
 
 /// Parses `-`, `+`, `[member` or `(member`.
@@ -266,7 +271,7 @@ impl<'a> Query<'a> {
         if reverse && by != By::Rank {
             std::mem::swap(&mut min, &mut max);
         }
-        let bounds = Bounds::parse(by, min, max)?;
+        let bounds = Bounds::parse(by, min, max, ctx.version())?;
         Ok(Query { bounds, reverse, offset, limit, with_scores })
     }
 
@@ -293,8 +298,8 @@ impl<'a> Query<'a> {
         }
         let skipped = match usize::try_from(self.offset) {
             Ok(offset) => offset.min(ranks.len()),
-            // A negative offset means nothing, but since 7.4 large sets take it to count from the end.
-            Err(_) if version >= Version::V7_4 && set.encoding() == "skiplist" => {
+            // A negative offset means nothing, but from 7.4 to 8.0 and in Valkey large sets take it to count from the end.
+            Err(_) if counts_from_end(version) && set.encoding() == "skiplist" => {
                 let from_end = self.offset.unsigned_abs().try_into().unwrap_or(usize::MAX);
                 ranks.len().checked_sub(from_end).unwrap_or(ranks.len())
             }
@@ -380,7 +385,7 @@ fn zlexcount(ctx: &mut Ctx) -> Outcome {
 }
 
 fn count(ctx: &mut Ctx, by: By) -> Outcome {
-    let bounds = Bounds::parse(by, ctx.argv[2], ctx.argv[3])?;
+    let bounds = Bounds::parse(by, ctx.argv[2], ctx.argv[3], ctx.version())?;
     let (set, reply) = ctx.read_and_reply::<SortedSet>(ctx.argv[1])?;
     reply.int(set.map_or(0, |set| bounds.ranks(set, false).len()) as i64);
     Ok(())
@@ -400,7 +405,7 @@ fn zremrangebylex(ctx: &mut Ctx) -> Outcome {
 
 fn remove_range(ctx: &mut Ctx, by: By) -> Outcome {
     let key = ctx.argv[1];
-    let bounds = Bounds::parse(by, ctx.argv[2], ctx.argv[3])?;
+    let bounds = Bounds::parse(by, ctx.argv[2], ctx.argv[3], ctx.version())?;
     let event = ctx.command.name;
     let Some(mut edit) = ctx.edit::<SortedSet>(key)? else {
         ctx.reply.int(0);

@@ -226,7 +226,7 @@ fn add(ctx: &mut Ctx, mut options: AddOptions) -> Outcome {
     options.check(pairs.len())?;
     let mut entries = Vec::with_capacity(pairs.len());
     for [score, member] in pairs {
-        entries.push((*member, num::parse_f64(score).ok_or(error::NOT_A_FLOAT)?));
+        entries.push((*member, num::parse_operand(score, ctx.version()).ok_or(error::NOT_A_FLOAT)?));
     }
     add_entries(ctx, options, &entries)
 }
@@ -238,8 +238,13 @@ pub(super) fn add_entries(ctx: &mut Ctx, options: AddOptions, entries: &[(&[u8],
     if !options.xx || ctx.exists(key) {
         let mut edit = ctx.edit_or_create::<SortedSet>(key)?;
         let (set, limits) = edit.with_limits();
-        // For a new set, Redis chooses the encoding by the length of the first member.
-        let longest = if set.is_empty() { entries[0].0.len() } else { 0 };
+        // For a new set, Redis chooses the encoding by the length of the first member; Valkey looks at all members, and at every
+        // set.
+        let longest = match limits.version.is_valkey() {
+            true => entries.iter().map(|(member, _)| member.len()).max().unwrap_or(0),
+            false if set.is_empty() => entries[0].0.len(),
+            false => 0,
+        };
         set.expect(entries.len(), longest, limits);
         for &(member, score) in entries {
             last = match options.apply(set, member, score, limits) {

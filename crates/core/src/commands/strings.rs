@@ -1,12 +1,14 @@
 //! String commands, including those for numbers in strings.
 
 use super::command::*;
-use super::ctx::{Ctx, Words};
+use super::conditions::Condition;
+use super::ctx::{Ctx, Origin, Words};
 use super::expiry::{Base, Unit, to_unix_ms};
 use crate::error::{self, Error, Outcome};
 use crate::long_double::LongDouble;
 use crate::node::notify::Class;
 use crate::store::StringValue;
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -171,6 +173,24 @@ pub const COMMANDS: &[Command] = &[
         ..Command::of(Group::String)
     },
     Command {
+        name: "msetex",
+        arity: -4,
+        since: "8.4.0",
+        since_valkey: "9.1.0",
+        flags: WRITE | DENYOOM | MOVABLEKEYS,
+        keys: &[KeySpec {
+            flags: &["OW", "update"],
+            notes: "",
+            begin: Begin::Index(1),
+            find: Find::Count { count: 0, first: 1, step: 2 },
+        }],
+        tips: &["request_policy:multi_shard", "response_policy:all_succeeded"],
+        summary: "Sets several strings, with a condition and an expiry if asked.",
+        complexity: "O(N)",
+        run: msetex,
+        ..Command::of(Group::String)
+    },
+    Command {
         name: "msetnx",
         arity: -3,
         since: "1.0.1",
@@ -329,22 +349,38 @@ fn expiry_at(ctx: &Ctx, (time, unit, base): Time) -> Result<Expiry, Error> {
 }
 
 /// Returns what a SET does with its key: with GET it also reads it.
-fn set_flags(call: &[&[u8]]) -> &'static [&'static str] {
-    let reads = call.iter().skip(3).any(|word| word.eq_ignore_ascii_case(b"GET"));
-    if reads { &["RW", "access", "update"] } else { &["OW", "update"] }
+fn set_flags(call: &[&[u8]], version: Version) -> &'static [&'static str] {
+    let has = |option: &str| call.iter().skip(3).any(|word| word.eq_ignore_ascii_case(option.as_bytes()));
+    let compares = || ["IFEQ", "IFNE", "IFDEQ", "IFDNE"].iter().any(|option| has(option));
+    if has("GET") {
+        &["RW", "access", "update"]
+    } else if version >= Version::V8_4 && compares() {
+        &["RW", "update"]
+    } else {
+        &["OW", "update"]
+    }
 }
 
 fn set(ctx: &mut Ctx) -> Outcome {
     let (key, value) = (ctx.argv[1], ctx.argv[2]);
+    let version = ctx.version();
     let (mut nx, mut xx, mut get, mut keep, mut time) = (false, false, false, false, None);
+    let mut condition = None;
     let mut words = ctx.words(3);
     while !words.is_empty() {
-        if !xx && words.take("NX") {
+        // Redis accepts NX and XX behind a condition on the value, but not before one.
+        let excluded = version.is_valkey() && condition.is_some();
+        if !xx && !excluded && words.take("NX") {
             nx = true;
-        } else if !nx && words.take("XX") {
+        } else if !nx && !excluded && words.take("XX") {
             xx = true;
         } else if words.take("GET") {
             get = true;
+        } else if !nx
+            && !xx
+            && let Some(taken) = Condition::take(&mut words, condition, version)
+        {
+            condition = Some(taken);
         } else if time.is_none() && words.take("KEEPTTL") {
             keep = true;
         } else if !keep {
@@ -362,13 +398,27 @@ fn set(ctx: &mut Ctx) -> Outcome {
         reply_value(ctx, key)?;
     }
     let exists = ctx.exists(key);
-    if nx && exists || xx && !exists {
+    let mut refused = nx && exists || xx && !exists;
+    if let Some(condition) = condition
+        && !refused
+    {
+        refused = !condition.allows_set(ctx, key)?;
+    }
+    if refused {
         if !get {
             ctx.reply.null();
         }
         return Ok(());
     }
-    assign(ctx, key, value, expiry);
+    match expiry {
+        // Valkey 9.0 sets no value that has expired already.
+        Expiry::At(at_ms)
+            if version.is_valkey() && version >= Version::Valkey9_0 && at_ms <= ctx.now().wall_ms() =>
+        {
+            ctx.expire_now(key);
+        }
+        expiry => assign(ctx, key, value, expiry),
+    }
     if !get {
         ctx.reply.ok();
     }
@@ -377,7 +427,11 @@ fn set(ctx: &mut Ctx) -> Outcome {
 
 /// Sets a string and its expiry, with the `set` event and, if it expires, the `expire` event.
 fn assign(ctx: &mut Ctx, key: &[u8], value: &[u8], expiry: Expiry) {
-    let mut edit = ctx.set_key(key, StringValue::new(value), expiry == Expiry::Keep);
+    // Valkey 9.1 does not look for integers in what a script passes.
+    let stays_text =
+        ctx.origin == Origin::Script && ctx.version().is_valkey() && ctx.version() >= Version::Valkey9_1;
+    let value = if stays_text { StringValue::text(value) } else { StringValue::new(value) };
+    let mut edit = ctx.set_key(key, value, expiry == Expiry::Keep);
     if let Expiry::At(at_ms) = expiry {
         edit.set_key_expiry(at_ms);
     }
@@ -440,21 +494,24 @@ fn getex(ctx: &mut Ctx) -> Outcome {
             return Err(error::SYNTAX);
         }
     }
+    let expiry = match time {
+        Some(time) => expiry_at(ctx, time),
+        None if persist => Ok(Expiry::Persist),
+        None => Ok(Expiry::Keep),
+    };
+    // Valkey 9.0 checks the time before it looks for the key.
+    if ctx.version().is_valkey() && ctx.version() >= Version::Valkey9_0 {
+        expiry.clone()?;
+    }
     let Some(value) = current(ctx, key)? else {
         ctx.reply.null();
         return Ok(());
     };
-    let expiry = match time {
-        Some(time) => expiry_at(ctx, time)?,
-        None if persist => Expiry::Persist,
-        None => Expiry::Keep,
-    };
+    let expiry = expiry?;
     ctx.reply.bulk(&value);
     let Some(slot) = ctx.find_quietly(key) else { return Ok(()) };
     match expiry {
-        Expiry::At(at_ms) if at_ms <= ctx.now().wall_ms() => {
-            ctx.delete(key);
-        }
+        Expiry::At(at_ms) if at_ms <= ctx.now().wall_ms() => ctx.expire_now(key),
         Expiry::At(at_ms) => ctx.set_expiry(key, slot, Some(at_ms)),
         Expiry::Persist if ctx.entry(slot).is_some_and(|entry| entry.expires_at_ms().is_some()) => {
             ctx.set_expiry(key, slot, None);
@@ -495,6 +552,93 @@ fn msetnx(ctx: &mut Ctx) -> Outcome {
     }
     ctx.reply.int(free as i64);
     Ok(())
+}
+
+/// The conditions NX and XX of MSETEX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Existence {
+    Any,
+    None,
+    All,
+}
+
+fn msetex(ctx: &mut Ctx) -> Outcome {
+    let (pairs, words) = counted_pairs(ctx)?;
+    let (existence, expiry) = parse_msetex_options(ctx, words)?;
+    let allowed = match existence {
+        Existence::Any => true,
+        Existence::None => !pairs.iter().any(|[key, _]| ctx.exists(key)),
+        Existence::All => pairs.iter().all(|[key, _]| ctx.exists(key)),
+    };
+    if allowed {
+        for [key, value] in pairs {
+            if ctx.version().is_valkey() {
+                assign(ctx, key, value, expiry);
+            } else {
+                assign_expiry_first(ctx, key, value, expiry);
+            }
+        }
+    }
+    ctx.reply.int(allowed as i64);
+    Ok(())
+}
+
+/// Sets a string as [`assign`] does, with the `expire` event before the `set` event.
+fn assign_expiry_first(ctx: &mut Ctx, key: &[u8], value: &[u8], expiry: Expiry) {
+    let mut edit = ctx.set_key(key, StringValue::new(value), expiry == Expiry::Keep);
+    if let Expiry::At(at_ms) = expiry {
+        edit.set_key_expiry(at_ms);
+        let postponed = edit.postpone();
+        ctx.notify(key, Class::GENERIC, "expire");
+        postponed.resume(ctx).done("set", 1);
+    } else {
+        edit.done("set", 1);
+    }
+}
+
+/// The keys and values of MSETEX, and the options behind them.
+type PairsAndOptions<'a> = (&'a [[&'a [u8]; 2]], Words<'a>);
+
+/// Parses the number of keys, the keys and their values.
+fn counted_pairs<'a>(ctx: &Ctx<'a>) -> Result<PairsAndOptions<'a>, Error> {
+    let is_valkey = ctx.version().is_valkey();
+    let count = crate::num::parse_i64(ctx.argv[1])
+        .filter(|count| (1..=i64::from(i32::MAX)).contains(count))
+        .ok_or(Error::new(match is_valkey {
+            true => "ERR invalid numkeys value or out of range",
+            false => "ERR invalid numkeys value",
+        }))?;
+    let mut words = ctx.words(2);
+    let pairs = words.rest().get(..2 * count as usize).ok_or(match is_valkey {
+        true => error::SYNTAX,
+        false => Error::new("ERR wrong number of key-value pairs"),
+    })?;
+    words.skip(pairs.len());
+    Ok((pairs.as_chunks::<2>().0, words))
+}
+
+/// Parses NX, XX, KEEPTTL and the options for an expiry.
+fn parse_msetex_options(ctx: &Ctx, mut words: Words) -> Result<(Existence, Expiry), Error> {
+    let (mut existence, mut keep, mut time) = (Existence::Any, false, None);
+    while !words.is_empty() {
+        if existence != Existence::All && words.take("NX") {
+            existence = Existence::None;
+        } else if existence != Existence::None && words.take("XX") {
+            existence = Existence::All;
+        } else if time.is_none() && words.take("KEEPTTL") {
+            keep = true;
+        } else if !keep {
+            time = Some(parse_expiry(&mut words, time).ok_or(error::SYNTAX)?);
+        } else {
+            return Err(error::SYNTAX);
+        }
+    }
+    let expiry = match time {
+        Some(time) => expiry_at(ctx, time)?,
+        None if keep => Expiry::Keep,
+        None => Expiry::None,
+    };
+    Ok((existence, expiry))
 }
 
 fn pairs<'a>(ctx: &Ctx<'a>) -> Result<&'a [[&'a [u8]; 2]], Error> {
@@ -621,7 +765,14 @@ fn incrbyfloat(ctx: &mut Ctx) -> Outcome {
         return Err(error::NAN_OR_INFINITY);
     }
     let text = sum.to_string();
-    ctx.set_key(key, StringValue::text(text.as_bytes()), true).done("incrbyfloat", 1);
+    let had_expiry = (ctx.find_quietly(key).and_then(|slot| ctx.entry(slot)))
+        .is_some_and(|entry| entry.expires_at_ms().is_some());
+    // The value changes in place: no event says that it was overwritten.
+    let mut edit = ctx.edit_or_create::<StringValue>(key)?;
+    let (value, limits) = edit.with_limits();
+    *value = StringValue::text(text.as_bytes());
+    value.settle(key.len(), had_expiry, limits.version);
+    edit.done("incrbyfloat", 1);
     ctx.reply.bulk(text.as_bytes());
     Ok(())
 }

@@ -11,12 +11,15 @@ const FAMILIES: &[&[Command]] = &[
     bitfield::COMMANDS,
     bitmaps::COMMANDS,
     clients::COMMANDS,
+    command_log::COMMANDS,
+    conditions::COMMANDS,
     config::COMMANDS,
     connection::COMMANDS,
     dump::COMMANDS,
     expiry::COMMANDS,
     geo::COMMANDS,
     geo_search::COMMANDS,
+    hash_ex::COMMANDS,
     hash_expiry::COMMANDS,
     hashes::COMMANDS,
     hyperloglogs::COMMANDS,
@@ -24,6 +27,7 @@ const FAMILIES: &[&[Command]] = &[
     keys::COMMANDS,
     list_moves::COMMANDS,
     lists::COMMANDS,
+    modules::COMMANDS,
     observability::COMMANDS,
     pubsub::COMMANDS,
     scripting::COMMANDS,
@@ -43,9 +47,9 @@ const FAMILIES: &[&[Command]] = &[
     transactions::COMMANDS,
 ];
 
-/// Returns the commands that exist in a release, without their subcommands.
+/// Returns the commands that exist in a release, as they are there, without their subcommands.
 pub fn all(version: Version) -> impl Iterator<Item = &'static Command> {
-    FAMILIES.iter().flat_map(|family| family.iter()).filter(move |command| command.exists_in(version))
+    release(version).rows.iter()
 }
 
 /// Returns the row for a request, or `None` if there is no such command. For a command with subcommands this is the
@@ -53,15 +57,31 @@ pub fn all(version: Version) -> impl Iterator<Item = &'static Command> {
 pub fn find(argv: &[&[u8]], version: Version) -> Option<&'static Command> {
     let command = find_by_name(argv.first()?, version)?;
     match argv.get(1) {
-        Some(word) if !command.subcommands.is_empty() => command.subcommand(word, version),
+        Some(word) if !command.subcommands.is_empty() => command.subcommand(word),
         _ => Some(command),
     }
 }
 
 /// Returns the row of a command, given its name in any case. Ignores subcommands.
 pub fn find_by_name(name: &[u8], version: Version) -> Option<&'static Command> {
-    static INDEXES: [OnceLock<Index>; Version::ALL.len()] = [const { OnceLock::new() }; Version::ALL.len()];
-    INDEXES[version as usize].get_or_init(|| Index::of(version)).find(name)
+    release(version).index.find(name)
+}
+
+/// The commands of one release.
+struct Release {
+    rows: &'static [Command],
+    index: Index,
+}
+
+/// Returns the commands of a release. They are made when they are first needed, and live as long as the process.
+fn release(version: Version) -> &'static Release {
+    static RELEASES: [OnceLock<Release>; Version::ALL.len()] =
+        [const { OnceLock::new() }; Version::ALL.len()];
+    RELEASES[version as usize].get_or_init(|| {
+        let rows = FAMILIES.iter().flat_map(|family| family.iter()).filter(|row| row.exists_in(version));
+        let rows: &[Command] = Vec::leak(rows.map(|row| row.in_release(version)).collect());
+        Release { rows, index: Index::of(rows) }
+    })
 }
 
 /// A hash table of rows by name, at most half full. A row is in the slot of its name's hash, or in the first free slot
@@ -69,10 +89,10 @@ pub fn find_by_name(name: &[u8], version: Version) -> Option<&'static Command> {
 struct Index(Box<[Option<(Name, &'static Command)>]>);
 
 impl Index {
-    fn of(version: Version) -> Index {
-        let slots = 2 * all(version).count().next_power_of_two();
+    fn of(rows: &'static [Command]) -> Index {
+        let slots = 2 * rows.len().next_power_of_two();
         let mut index = Index(vec![None; slots].into());
-        for row in all(version) {
+        for row in rows {
             let name = Name::of(row.name.as_bytes());
             let mut slot = index.home(&name);
             while index.0[slot].is_some() {

@@ -38,6 +38,7 @@ pub const COMMANDS: &[Command] = &[
         flags: NOSCRIPT | LOADING | STALE | FAST | ALLOW_BUSY,
         summary: "Begins a transaction.",
         complexity: "O(1)",
+        changes: NO_MULTI_IN_VALKEY,
         run: multi,
         ..Command::of(Group::Transactions)
     },
@@ -59,10 +60,14 @@ pub const COMMANDS: &[Command] = &[
         keys: &[keys(&["RO"], 1, -1, 1)],
         summary: "Makes the next transaction depend on keys staying unchanged.",
         complexity: "O(1) for every key.",
+        changes: NO_MULTI_IN_VALKEY,
         run: watch,
         ..Command::of(Group::Transactions)
     },
 ];
+
+const NO_MULTI_IN_VALKEY: &[Change] =
+    &[Change { since: (NEVER, "8.0.0"), apply: |row| row.flags |= NO_MULTI }];
 
 fn multi(ctx: &mut Ctx) -> Outcome {
     let session = ctx.session();

@@ -46,10 +46,23 @@ impl Node {
             self.stages.script_calls(&self.script_call(id, argv)).map_err(Error::owned)?;
         }
         let version = self.config.version;
-        let command = table::find(argv, version).ok_or_else(|| unknown(argv, version, caller))?;
+        let found = table::find(argv, version);
+        if matches!(caller, Caller::Client)
+            && !self.sessions[id].authenticated
+            && version.is_valkey()
+            && version >= Version::Valkey9_1
+            && !found.is_some_and(|command| command.has(NO_AUTH))
+        {
+            // Everywhere else, whoever is not authenticated learns first whether the command exists.
+            return Err(error::NO_AUTH);
+        }
+        let command = found.ok_or_else(|| unknown(argv, version, caller))?;
         if !command.accepts(argv.len(), version) {
             return Err(match caller {
                 Caller::Client => error::wrong_arity(command.name),
+                Caller::Script { .. } if version.is_valkey() => {
+                    Error::new("ERR Wrong number of args calling command from script")
+                }
                 Caller::Script { .. } => {
                     Error::new("ERR Wrong number of args calling Redis command from script")
                 }
@@ -82,7 +95,12 @@ impl Node {
             return Err(error::NO_AUTH);
         }
         if session.multi.is_some() && command.has(NO_MULTI) {
-            return Err(Error::new("ERR Command not allowed inside a transaction"));
+            return Err(match self.config.version {
+                version if version.is_valkey() && version >= Version::Valkey9_1 => {
+                    format!("ERR Command '{}' not allowed inside a transaction", command.name).into()
+                }
+                _ => Error::new("ERR Command not allowed inside a transaction"),
+            });
         }
         self.check_writes(id, command, argv)?;
         if session.protocol() == Protocol::Resp2
@@ -97,7 +115,7 @@ impl Node {
         }
         self.check_availability(command, argv)?;
         if self.scripts.is_busy() && !command.has(ALLOW_BUSY) {
-            return Err(error::BUSY);
+            return Err(error::busy(self.config.version));
         }
         Ok(())
     }
@@ -108,7 +126,12 @@ impl Node {
         let waits =
             command.has(BLOCKING) && command.is_older_than(Version::V7_0) && command.group != Group::Stream;
         if command.has(NOSCRIPT) || waits && self.config.version < Version::V7_2 {
-            return Err(Error::new("ERR This Redis command is not allowed from script"));
+            return Err(Error::new(match self.config.version {
+                version if version.is_valkey() && version >= Version::Valkey9_1 => {
+                    "ERR This Valkey command is not allowed from script"
+                }
+                _ => "ERR This Redis command is not allowed from script",
+            }));
         }
         if read_only && command.has(WRITE | MAY_REPLICATE) {
             return Err(Error::new("ERR Write commands are not allowed from read-only scripts."));
@@ -146,12 +169,14 @@ pub(super) fn is_http(argv: &[&[u8]]) -> bool {
 
 /// Returns the error for a command or subcommand that does not exist.
 fn unknown(argv: &[&[u8]], version: Version, caller: Caller) -> Error {
-    match caller {
-        Caller::Script { .. } if version.is_valkey() => Error::new("ERR Unknown command called from script"),
-        Caller::Script { .. } => Error::new("ERR Unknown Redis command called from script"),
-        Caller::Client if argv.first().is_some_and(|name| table::find_by_name(name, version).is_some()) => {
-            error::unknown_subcommand(argv)
-        }
-        Caller::Client => error::unknown_command(argv),
+    let from_script = matches!(caller, Caller::Script { .. });
+    let tells_subcommand = !from_script || version.is_valkey() && version >= Version::Valkey9_1;
+    if tells_subcommand && argv.first().is_some_and(|name| table::find_by_name(name, version).is_some()) {
+        return error::unknown_subcommand(argv);
+    }
+    match from_script {
+        true if version.is_valkey() => Error::new("ERR Unknown command called from script"),
+        true => Error::new("ERR Unknown Redis command called from script"),
+        false => error::unknown_command(argv, version),
     }
 }

@@ -152,6 +152,8 @@ impl Config {
     /// Fails if a parameter is unknown or fixed, or if a value is refused.
     pub fn set(&mut self, pairs: &[(&[u8], &[u8])]) -> Result<(), Error> {
         let mut values = self.values.clone();
+        // The text that is printed does not name every class.
+        let mut classes = self.notify_keyspace_events;
         let mut seen: Vec<usize> = Vec::new();
         for (name, value) in pairs {
             let at = find(name, self.version).ok_or_else(|| unknown_option(name))?;
@@ -164,10 +166,12 @@ impl Config {
                 ParamKind::Alias(other) => find(other.as_bytes(), self.version).unwrap_or(at),
                 _ => at,
             };
+            classes = PARAMS[target].keyspace_events(value).unwrap_or(classes);
             values[target] =
                 PARAMS[target].parse(value, &values[target]).map_err(|why| failed(param.name, &why))?;
         }
         self.values = values;
+        self.notify_keyspace_events = classes;
         self.refresh();
         Ok(())
     }
@@ -182,6 +186,9 @@ impl Config {
             ParamKind::Alias(other) => find(other.as_bytes(), self.version).unwrap_or(at),
             _ => at,
         };
+        if let Some(classes) = PARAMS[at].keyspace_events(value) {
+            self.notify_keyspace_events = classes;
+        }
         self.values[at] = match PARAMS[at].kind {
             ParamKind::Fixed | ParamKind::Protected => String::from_utf8_lossy(value).into_owned(),
             ParamKind::FixedChoice(words) => params::choice(words, &String::from_utf8_lossy(value))?,
@@ -208,8 +215,6 @@ impl Config {
             Some("local") => DebugCommand::Local,
             _ => DebugCommand::No,
         };
-        let classes = self.get("notify-keyspace-events").unwrap_or_default();
-        self.notify_keyspace_events = Class::parse(classes.as_bytes()).unwrap_or(Class(0));
         self.proto_max_bulk_len = int(self, "proto-max-bulk-len") as u64;
         self.query_buffer_limit = int(self, "client-query-buffer-limit") as u64;
         self.busy_reply_threshold_ms = int(self, "busy-reply-threshold") as u64;

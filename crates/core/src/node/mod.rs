@@ -116,7 +116,7 @@ impl Node {
         Node {
             index,
             store: Store::new(config.databases, now, limits),
-            sessions: Sessions::default(),
+            sessions: Sessions::new(config.version),
             pubsub: Default::default(),
             blocking: Default::default(),
             scripts: scripts::Scripts::new(config.version),

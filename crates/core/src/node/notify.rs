@@ -24,12 +24,20 @@ impl Class {
     pub const KEY_MISS: Class = Class(1 << 11);
     pub const MODULE: Class = Class(1 << 12);
     pub const NEW: Class = Class(1 << 13);
+    pub const OVERWRITTEN: Class = Class(1 << 14);
+    pub const TYPE_CHANGED: Class = Class(1 << 15);
 
-    /// Every class except key misses and new keys: the letter `A`.
+    /// The classes that came with 8.2.
+    pub const SINCE_8_2: Class = Class(Class::OVERWRITTEN.0 | Class::TYPE_CHANGED.0);
+
+    /// Every class except key misses, new keys and those of 8.2: the letter `A`.
     const ALL: u16 = 0b0001_0111_1111_1100;
 
+    /// The classes that Redis does not print beside an `A`, although it does not contain them.
+    const HIDDEN_BY_A: u16 = Class::ALL | Class::NEW.0 | Class::SINCE_8_2.0;
+
     /// The letters in the order Redis prints them.
-    const LETTERS: [(u8, Class); 14] = [
+    const LETTERS: [(u8, Class); 16] = [
         (b'g', Class::GENERIC),
         (b'$', Class::STRING),
         (b'l', Class::LIST),
@@ -41,6 +49,8 @@ impl Class {
         (b't', Class::STREAM),
         (b'd', Class::MODULE),
         (b'n', Class::NEW),
+        (b'o', Class::OVERWRITTEN),
+        (b'c', Class::TYPE_CHANGED),
         (b'K', Class::KEYSPACE),
         (b'E', Class::KEYEVENT),
         (b'm', Class::KEY_MISS),
@@ -58,7 +68,7 @@ impl Class {
         Some(Class(set))
     }
 
-    /// Returns the letters of a set of classes.
+    /// Returns the letters of a set of classes, as CONFIG GET prints them.
     pub fn letters(self) -> String {
         let all = self.0 & Class::ALL == Class::ALL;
         let mut text = String::new();
@@ -66,7 +76,7 @@ impl Class {
             text.push('A');
         }
         for (letter, class) in Class::LETTERS {
-            if self.has(class) && !(all && Class::ALL & class.0 != 0) {
+            if self.has(class) && !(all && Class::HIDDEN_BY_A & class.0 != 0) {
                 text.push(letter as char);
             }
         }
@@ -231,7 +241,9 @@ mod tests {
             ("KEg$lshzxetd", "AKE"),
             ("", ""),
             ("Knm", "nKm"),
-            ("AKEn", "AnKE"),
+            ("AKEn", "AKE"),
+            ("AKEocm", "AKEm"),
+            ("KEcon", "nocKE"),
         ] {
             let class = Class::parse(letters.as_bytes()).unwrap();
             assert_eq!(class.letters(), printed, "{letters}");

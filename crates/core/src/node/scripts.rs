@@ -173,7 +173,7 @@ impl Scripts {
             return Ok(script);
         }
         let script = self.vm().load_tagged(body, sha, recognise())?;
-        let by_eval = by_eval && self.version >= Version::V7_4;
+        let by_eval = by_eval && self.version > Version::V7_2;
         self.cache.insert(sha, Cached { script: script.clone(), by_eval });
         if by_eval {
             self.by_eval.push_back(sha);

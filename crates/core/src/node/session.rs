@@ -168,6 +168,8 @@ pub struct Session {
     pub no_touch: bool,
     /// Set by CLIENT TRACKING.
     pub tracking: Option<Box<Tracking>>,
+    /// Whether the client has told Valkey that it follows redirections.
+    pub can_redirect: bool,
     pub blocked: Option<Blocked>,
     /// The output that is on its way to the client.
     pub output: Output,
@@ -216,6 +218,7 @@ impl Session {
             no_evict: false,
             no_touch: false,
             tracking: None,
+            can_redirect: false,
             blocked: None,
             output: Output::new(version),
             closing: false,
@@ -274,6 +277,15 @@ fn is_local(addr: &str) -> bool {
     !addr.is_empty() && ip.map_or(true, |ip| ip.is_loopback())
 }
 
+/// Returns how many clients a server of a release makes for itself at start: they execute scripts and modules' commands.
+const fn inner_clients(version: Version) -> u64 {
+    match version {
+        Version::Valkey8_1 => 1,
+        Version::V8_0 | Version::V8_2 | Version::V8_4 | Version::V8_6 | Version::V8_8 | Version::V8_10 => 3,
+        _ => 2,
+    }
+}
+
 /// All sessions of a node. Indexing is for ids that the node itself stores, whose clients are always connected.
 pub struct Sessions {
     slots: Vec<Option<Box<Session>>>,
@@ -285,21 +297,6 @@ pub struct Sessions {
     len: usize,
     /// Sessions with output that the driver has not taken yet, in the order in which they were marked.
     dirty: Vec<SessionId>,
-}
-
-impl Default for Sessions {
-    fn default() -> Sessions {
-        Sessions {
-            slots: Vec::new(),
-            free: Vec::new(),
-            free_fds: Vec::new(),
-            next_fd: FIRST_FD,
-            // Redis gives the first two numbers to the clients that execute scripts.
-            last_number: 2,
-            len: 0,
-            dirty: Vec::new(),
-        }
-    }
 }
 
 impl std::ops::Index<SessionId> for Sessions {
@@ -319,6 +316,19 @@ impl std::ops::IndexMut<SessionId> for Sessions {
 }
 
 impl Sessions {
+    /// Returns an empty set of sessions.
+    pub fn new(version: Version) -> Sessions {
+        Sessions {
+            slots: Vec::new(),
+            free: Vec::new(),
+            free_fds: Vec::new(),
+            next_fd: FIRST_FD,
+            last_number: inner_clients(version),
+            len: 0,
+            dirty: Vec::new(),
+        }
+    }
+
     /// Adds a session for a new client.
     pub fn open(&mut self, version: Version, addr: String, laddr: String, now_us: u64) -> SessionId {
         self.last_number += 1;

@@ -102,7 +102,7 @@ impl Node {
     /// Returns the flags of a request. A script that declares flags of its own has those of EVAL replaced by them.
     fn flags_of_request(&self, command: &Command, argv: &[&[u8]]) -> CommandFlags {
         let declared = match (command.name, argv) {
-            ("eval" | "eval_ro", [_, body, ..]) => script::declared_flags(body),
+            ("eval" | "eval_ro", [_, body, ..]) => script::declared_flags(body, self.config.version),
             ("evalsha" | "evalsha_ro", [_, sha, ..]) => self.scripts.flags_of(sha),
             _ => return command.flags,
         };
@@ -167,7 +167,7 @@ impl Node {
             return Err(IS_LOADING);
         }
         if self.states.has(State::Busy) && !command.has(ALLOW_BUSY) {
-            return Err(error::BUSY);
+            return Err(error::busy(self.config.version));
         }
         Ok(())
     }

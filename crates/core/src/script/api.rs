@@ -37,8 +37,26 @@ pub(super) const NUMBERS: &[(&str, i32)] = &[
     ("REPL_ALL", 3),
 ];
 
-const NO_ARGUMENTS: &str = "Please specify at least one argument for this redis lib call";
-const BAD_ARGUMENTS: &str = "Lua redis lib command arguments must be strings or integers";
+/// Returns the error for a call without arguments.
+fn no_arguments(version: Version) -> &'static str {
+    match version.is_valkey() {
+        true => "Please specify at least one argument for this call",
+        false => "Please specify at least one argument for this redis lib call",
+    }
+}
+
+/// Returns the error for an argument that is neither a string nor a number.
+fn bad_arguments(version: Version) -> &'static str {
+    match version.is_valkey() {
+        true => "Command arguments must be strings or integers",
+        false => "Lua redis lib command arguments must be strings or integers",
+    }
+}
+
+/// Returns the name of the library that the errors of its functions have.
+fn library(lua: &Stack) -> &'static str {
+    if lua.shared.version.is_valkey() { "server" } else { "redis" }
+}
 
 /// Calls with at most this many arguments need no allocation.
 const FEW_WORDS: usize = 8;
@@ -71,7 +89,7 @@ fn run_command(lua: &mut Stack) -> bool {
 /// Calls `run` with the arguments as bytes. Returns Redis's error text if an argument is neither a string nor a number.
 fn with_arguments<R>(lua: &Stack, run: impl FnOnce(&[&[u8]]) -> R) -> Result<R, &'static str> {
     if lua.len() == 0 {
-        return Err(NO_ARGUMENTS);
+        return Err(no_arguments(lua.shared.version));
     }
     let words = lua.len() as usize;
     let (mut few, mut many) = ([&b""[..]; FEW_WORDS], Vec::new());
@@ -93,7 +111,8 @@ fn with_arguments<R>(lua: &Stack, run: impl FnOnce(&[&[u8]]) -> R) -> Result<R, 
             Some(bytes) => *word = bytes,
             None => {
                 let is_number = lua.kind(index) == LuaType::Number;
-                let number = lua.number(index).filter(|_| is_number).ok_or(BAD_ARGUMENTS)?;
+                let number =
+                    lua.number(index).filter(|_| is_number).ok_or_else(|| bad_arguments(shared.version))?;
                 write_number(number, shared.version, &mut digits);
                 numbers.push((i, digits.len()));
             }
@@ -129,7 +148,8 @@ fn raise_error<T>(lua: &mut Stack, text: &str) -> Raised<T> {
 
 fn log(lua: &mut Stack) -> Raised<usize> {
     if lua.len() < 2 {
-        return raise_error(lua, "redis.log() requires two arguments or more.");
+        let text = format!("{}.log() requires two arguments or more.", library(lua));
+        return raise_error(lua, &text);
     }
     if lua.number(1).is_none() {
         return raise_error(lua, "First argument must be a number (log level).");
@@ -201,7 +221,8 @@ fn replicate_commands(lua: &mut Stack) -> Raised<usize> {
 fn set_repl(lua: &mut Stack) -> Raised<usize> {
     if lua.len() != 1 {
         let count = if lua.shared.version >= Version::V7_2 { "one argument" } else { "two arguments" };
-        return raise_error(lua, &format!("redis.set_repl() requires {count}."));
+        let text = format!("{}.set_repl() requires {count}.", library(lua));
+        return raise_error(lua, &text);
     }
     let flags = truncate_to_i32(lua.number(1).unwrap_or(0.0));
     if flags & !3 != 0 {
@@ -217,7 +238,8 @@ fn set_repl(lua: &mut Stack) -> Raised<usize> {
 
 fn setresp(lua: &mut Stack) -> Raised<usize> {
     if lua.len() != 1 {
-        return raise_error(lua, "redis.setresp() requires one argument.");
+        let text = format!("{}.setresp() requires one argument.", library(lua));
+        return raise_error(lua, &text);
     }
     let protocol = match truncate_to_i32(lua.number(1).unwrap_or(0.0)) {
         2 => Protocol::Resp2,
@@ -245,7 +267,10 @@ fn acl_check_cmd(lua: &mut Stack) -> Raised<usize> {
             lua.push_boolean(allowed);
             Ok(1)
         }
-        Ok(None) => raise_error(lua, "Invalid command passed to redis.acl_check_cmd()"),
+        Ok(None) => {
+            let text = format!("Invalid command passed to {}.acl_check_cmd()", library(lua));
+            raise_error(lua, &text)
+        }
         Err(problem) => raise_error(lua, problem),
     }
 }

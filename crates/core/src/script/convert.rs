@@ -206,9 +206,11 @@ fn write_failure(lua: &mut Stack, reply: &mut Reply) {
     let mut text = field_text(lua, b"err").unwrap_or_else(|| b"ERR unknown error".to_vec());
     truncate_at_nul(&mut text);
     if let (Some(source), Some(line)) = (field_text(lua, b"source"), field_text(lua, b"line")) {
-        text.extend_from_slice(&[b" script: ", &name[..], b", on ", &source, b":", &line, b"."].concat());
+        text.extend_from_slice(&location(&name, &source, &line, lua.shared.version));
     }
-    if lua.shared.version >= Version::V7_2 {
+    let version = lua.shared.version;
+    let keeps_lines = version >= Version::V7_2 && version < Version::V8_0;
+    if keeps_lines && !(version.is_valkey() && version >= Version::Valkey9_0) {
         write_raw_error(&text, reply);
     } else {
         reply.error(&text);
@@ -225,7 +227,7 @@ fn count_error(lua: &mut Stack) {
     }
 }
 
-/// Writes an error line that keeps its line feeds, which Redis sends unchanged since 7.2. A carriage return before a
+/// Writes an error line that keeps its line feeds, which Redis sends unchanged from 7.2 to 7.4. A carriage return before a
 /// line feed would end the line, so it becomes a blank.
 fn write_raw_error(text: &[u8], reply: &mut Reply) {
     reply.raw(b"-");
@@ -235,15 +237,25 @@ fn write_raw_error(text: &[u8], reply: &mut Reply) {
     reply.raw(b"\r\n");
 }
 
-/// Writes the reply to the client whose script was killed at `location`.
-pub(super) fn write_killed(name: &[u8], location: Option<(Vec<u8>, i32)>, reply: &mut Reply) {
-    let text = b"ERR Script killed by user with SCRIPT KILL...";
-    match location {
-        Some((source, line)) => reply.error(
-            &[text, &b" script: "[..], name, b", on ", &source, format!(":{line}.").as_bytes()].concat(),
-        ),
-        None => reply.error(text),
+/// Writes the reply to the client whose script was killed `at` a source and line.
+pub(super) fn write_killed(name: &[u8], at: Option<(Vec<u8>, i32)>, version: Version, reply: &mut Reply) {
+    let mut text = match version.is_valkey() {
+        true => b"ERR Script killed by user with SCRIPT KILL.".to_vec(),
+        false => b"ERR Script killed by user with SCRIPT KILL...".to_vec(),
+    };
+    if let Some((source, line)) = at {
+        text.extend_from_slice(&location(name, &source, line.to_string().as_bytes(), version));
     }
+    reply.error(&text);
+}
+
+/// Returns the end of an error text that says where a script failed. Valkey 9.1 does not name the script.
+fn location(name: &[u8], source: &[u8], line: &[u8], version: Version) -> Vec<u8> {
+    let name = match version.is_valkey() && version >= Version::Valkey9_1 {
+        true => Vec::new(),
+        false => [name, b", "].concat(),
+    };
+    [b" script: ", &name[..], b"on ", source, b":", line, b"."].concat()
 }
 
 /// Returns a field of the table on top, if it is a string or a number.

@@ -7,8 +7,8 @@ use crate::version::{Version, release_number};
 /// Functions of Lua's base library that scripts do not have.
 const REMOVED: &[&str] = &["dofile", "loadfile", "print"];
 
-/// Functions that 7.0.15, because of its security fixes, does not have either.
-const REMOVED_BEFORE_7_2: &[&str] = &["getfenv", "setfenv", "newproxy"];
+/// Functions that releases with security fixes do not have either, such as 7.0.15; those of 7.2.6 and 7.4.1 came before.
+const UNSAFE: &[&str] = &["getfenv", "setfenv", "newproxy"];
 
 /// The libraries that scripts cannot modify.
 const LIBRARIES: &[&str] =
@@ -18,7 +18,8 @@ const LIBRARIES: &[&str] =
 pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
     let version = lua.shared.version;
     replace_functions(lua);
-    let removed_by_version = if version < Version::V7_2 { REMOVED_BEFORE_7_2 } else { &[] };
+    let keeps_unsafe = version == Version::V7_2 || version == Version::V7_4;
+    let removed_by_version = if keeps_unsafe { &[] } else { UNSAFE };
     for name in REMOVED.iter().chain(removed_by_version) {
         lua.push_nil();
         lua.raw_set_field(1, name.as_bytes());
@@ -30,7 +31,7 @@ pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
     lua.raw_set_field(1, b"cjson");
     super::cmsgpack::push_library(lua);
     lua.raw_set_field(1, b"cmsgpack");
-    if version >= Version::V7_4 {
+    if version > Version::V7_2 {
         add_library(lua, "os", &[("clock", clock)]);
     }
     set_function(lua, 1, "__redis__err__handler", api::on_error);

@@ -1,6 +1,7 @@
 //! The first line of a script: `#!lua name=… flags=…`.
 
 use crate::error::Error;
+use crate::version::Version;
 
 /// The flags that a script declares.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,13 +16,13 @@ pub struct Flags {
 }
 
 /// Returns the flags that a script declares, unless it declares none or its first line is wrong.
-pub fn declared_flags(body: &[u8]) -> Option<Flags> {
-    parse(body).ok().map(|(flags, _)| flags).filter(|flags| flags.declared)
+pub fn declared_flags(body: &[u8], version: Version) -> Option<Flags> {
+    parse(body, version).ok().map(|(flags, _)| flags).filter(|flags| flags.declared)
 }
 
 /// Parses the first line if it is a shebang. Returns the flags and the number of bytes before the code. The code begins
 /// with the line's end, so line numbers stay the same.
-pub(super) fn parse(body: &[u8]) -> Result<(Flags, usize), Error> {
+pub(super) fn parse(body: &[u8], version: Version) -> Result<(Flags, usize), Error> {
     if !body.starts_with(b"#!") {
         return Ok((Flags::default(), 0));
     }
@@ -31,8 +32,13 @@ pub(super) fn parse(body: &[u8]) -> Result<(Flags, usize), Error> {
     let words = split_words(&body[..len]).ok_or(Error::new("ERR Invalid engine in script shebang"))?;
     let mut words = words.iter().map(|word| String::from_utf8_lossy(word));
     let engine = words.next().unwrap_or_default();
-    if engine != "#!lua" {
-        return Err(format!("ERR Unexpected engine in script shebang: {engine}").into());
+    match engine.strip_prefix("#!") {
+        Some("lua") => {}
+        Some(name) if version.is_valkey() && name.eq_ignore_ascii_case("lua") => {}
+        Some(name) if version.is_valkey() => {
+            return Err(format!("ERR Could not find scripting engine '{name}'").into());
+        }
+        _ => return Err(format!("ERR Unexpected engine in script shebang: {engine}").into()),
     }
     let mut flags = Flags { declared: true, ..Flags::default() };
     for word in words {
@@ -94,15 +100,16 @@ mod tests {
 
     #[test]
     fn the_line_end_belongs_to_the_code() {
-        let (flags, skip) = parse(b"#!lua flags=no-writes,allow-oom\nreturn 1").unwrap();
+        let (flags, skip) = parse(b"#!lua flags=no-writes,allow-oom\nreturn 1", Version::V7_4).unwrap();
         assert!(flags.declared && flags.no_writes && flags.allow_oom && !flags.no_cluster);
         assert_eq!(skip, 31);
-        assert_eq!(parse(b"return 1").unwrap(), (Flags::default(), 0));
+        assert_eq!(parse(b"return 1", Version::V7_4).unwrap(), (Flags::default(), 0));
     }
 
     #[test]
     fn errors_name_what_is_wrong() {
-        let text = |body: &[u8]| String::from_utf8(parse(body).unwrap_err().text().to_vec()).unwrap();
+        let text =
+            |body: &[u8]| String::from_utf8(parse(body, Version::V7_4).unwrap_err().text().to_vec()).unwrap();
         assert_eq!(text(b"#!lua"), "ERR Invalid script shebang");
         assert_eq!(text(b"#!py\n"), "ERR Unexpected engine in script shebang: #!py");
         assert_eq!(text(b"#!lua x=1\n"), "ERR Unknown lua shebang option: x=1");

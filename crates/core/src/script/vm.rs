@@ -34,7 +34,7 @@ pub struct Script(Arc<Compiled>);
 struct Compiled {
     sha: [u8; 40],
     tag: Option<ScriptTag>,
-    /// The body, if the script has a tag; otherwise empty.
+    /// The body, if the script has a tag or the server is a Valkey; otherwise empty.
     text: Box<[u8]>,
     flags: Flags,
     chunk: Loaded,
@@ -58,7 +58,7 @@ impl Script {
         self.0.tag
     }
 
-    /// Returns the body, if the script has a tag; otherwise an empty slice.
+    /// Returns the body, if the script has a tag or the server is a Valkey; otherwise an empty slice.
     pub fn text(&self) -> &[u8] {
         &self.0.text
     }
@@ -107,14 +107,15 @@ impl Vm {
         sha: [u8; 40],
         tag: Option<ScriptTag>,
     ) -> Result<Script, Error> {
-        let (flags, skip) = shebang::parse(body)?;
+        let (flags, skip) = shebang::parse(body, self.version)?;
         let chunk = self.machine.compile(&body[skip..], c"@user_script").map_err(|message| {
             Error::owned([&b"ERR Error compiling script (new function): "[..], &message].concat())
         })?;
         Ok(Script(Arc::new(Compiled {
             sha,
             tag,
-            text: if tag.is_some() { body.into() } else { Box::default() },
+            // Valkey shows the body with SCRIPT SHOW.
+            text: if tag.is_some() || self.version.is_valkey() { body.into() } else { Box::default() },
             flags,
             chunk,
             generation: self.generation,
@@ -158,7 +159,7 @@ impl Vm {
         self.killed = false;
         let location = self.machine.location();
         self.machine.abandon();
-        convert::write_killed(&self.running, location, reply);
+        convert::write_killed(&self.running, location, self.version, reply);
         Step::Done
     }
 

@@ -158,7 +158,10 @@ impl Store {
     }
 
     /// Inserts a value without an expiry. The key must not exist, or must have expired.
-    pub fn insert(&mut self, db: usize, key: &[u8], value: Value) -> u32 {
+    pub fn insert(&mut self, db: usize, key: &[u8], mut value: Value) -> u32 {
+        if let Value::String(string) = &mut value {
+            string.settle(key.len(), false, self.limits.version);
+        }
         let (slot, replaced) = self.dbs[db].keys.insert(key, Entry::new(value, self.now));
         if let Some(ended) = replaced {
             // An expired key that had not been removed yet.
@@ -170,8 +173,13 @@ impl Store {
     }
 
     /// Replaces the value of a key. Keeps its expiry.
-    pub fn replace(&mut self, db: usize, slot: u32, value: Value) {
+    pub fn replace(&mut self, db: usize, slot: u32, mut value: Value) {
+        let key_len = self.dbs[db].key(slot).map_or(0, <[u8]>::len);
+        let version = self.limits.version;
         if let Some(entry) = self.dbs[db].entry_mut(slot) {
+            if let Value::String(string) = &mut value {
+                string.settle(key_len, entry.expires_at_ms >= 0, version);
+            }
             entry.value = value;
             self.rearm(db, slot);
         }

@@ -316,8 +316,25 @@ impl Hash {
         true
     }
 
+    /// Sets or removes the expiry of a field as [`set_expiry`](Self::set_expiry) does. In Valkey, a small hash becomes a table
+    /// when it gets its first expiry.
+    pub fn set_expiry_in(&mut self, name: &[u8], expires_at_ms: Option<i64>, limits: &Limits) -> bool {
+        if limits.version.is_valkey() && expires_at_ms.is_some() && self.expiry(name).is_some() {
+            self.become_table();
+        }
+        self.set_expiry(name, expires_at_ms)
+    }
+
+    /// Converts a small hash to the form in which Redis keeps hashes with expiries, for a command that sets expiries even if
+    /// it then sets none. Valkey waits for the first one.
+    pub fn prepare_expiries(&mut self, limits: &Limits) {
+        if !limits.version.is_valkey() {
+            self.become_extended();
+        }
+    }
+
     /// Converts a small hash to a `listpackex`. Commands that set expiries do this even if they then set none.
-    pub fn become_extended(&mut self) {
+    fn become_extended(&mut self) {
         if let Form::Listpack(packed) = &self.0 {
             let mut extended = Packed::default();
             let entries: Vec<&[u8]> = packed.iter().collect();

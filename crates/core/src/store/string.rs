@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use super::small_bytes::SmallBytes;
 use crate::num::parse_i64;
+use crate::version::Version;
 
-/// The longest string, in bytes, that Redis keeps in one allocation with its header.
-const EMBSTR_MAX: usize = 44;
+/// The longest string, in bytes, that any release keeps in one allocation with its header; see [`StringValue::settle`].
+const EMBSTR_MAX: usize = 112;
 
 /// The value of a string key.
 #[derive(Clone)]
@@ -32,6 +33,27 @@ impl StringValue {
             StringValue::Embstr(bytes.into())
         } else {
             StringValue::Raw(bytes.into())
+        }
+    }
+
+    /// Gives the string the encoding that it has under a key of `key_len` bytes. A raw string stays raw.
+    ///
+    /// Before Redis 8.2 and Valkey 9.0 a string shares an allocation with its header if that fits 64 bytes. Later the key shares
+    /// it, too, and Valkey's limit is 128 bytes, of which an expiry that the key had before takes eight.
+    pub fn settle(&mut self, key_len: usize, had_expiry: bool, version: Version) {
+        let StringValue::Embstr(bytes) = self else { return };
+        let len = bytes.len();
+        let fits = if version.is_valkey() && version >= Version::Valkey9_0 {
+            // The header of a longer key is longer.
+            let most = if key_len < 32 { 113 } else { 111 };
+            key_len + len + if had_expiry { 8 } else { 0 } <= most
+        } else if version >= Version::V8_2 {
+            key_len + len <= 41
+        } else {
+            len <= 44
+        };
+        if !fits {
+            self.make_raw();
         }
     }
 
@@ -110,9 +132,28 @@ mod tests {
         assert_eq!(encoding(b"9223372036854775808"), "embstr");
         assert_eq!(encoding(b"01"), "embstr");
         assert_eq!(encoding(b""), "embstr");
-        assert_eq!(encoding(&[b'x'; 44]), "embstr");
-        assert_eq!(encoding(&[b'x'; 45]), "raw");
+        assert_eq!(encoding(&[b'x'; 112]), "embstr");
+        assert_eq!(encoding(&[b'x'; 113]), "raw");
         assert_eq!(StringValue::text(b"5").encoding(), "embstr");
+    }
+
+    #[test]
+    fn a_short_string_is_embedded_as_far_as_the_release_does_it() {
+        for (version, key_len, longest) in [
+            (Version::V7_4, 100, 44),
+            (Version::V8_6, 1, 40),
+            (Version::V8_6, 40, 1),
+            (Version::Valkey8_1, 1, 44),
+            (Version::Valkey9_1, 31, 82),
+            (Version::Valkey9_1, 32, 79),
+        ] {
+            let encoding = |len| {
+                let mut value = StringValue::text(&vec![b'x'; len]);
+                value.settle(key_len, false, version);
+                value.encoding()
+            };
+            assert_eq!((encoding(longest), encoding(longest + 1)), ("embstr", "raw"), "{version}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The values that keys can hold.
 
 use super::{Hash, Limits, List, Now, Set, SortedSet, Stream, StringValue};
+use crate::version::Version;
 
 /// A value of one of Redis's types.
 #[derive(Clone)]
@@ -66,9 +67,11 @@ impl Value {
     }
 
     /// Returns the number that OBJECT REFCOUNT reports: Redis shares the integers below 10,000 among all keys.
-    pub fn refcount(&self) -> i64 {
+    pub fn refcount(&self, version: Version) -> i64 {
+        // Redis 8.2 and Valkey share no integers.
+        let shares = !version.is_valkey() && version < Version::V8_2;
         match self {
-            Value::String(StringValue::Int(0..10_000)) => i32::MAX as i64,
+            Value::String(StringValue::Int(0..10_000)) if shares => i32::MAX as i64,
             _ => 1,
         }
     }

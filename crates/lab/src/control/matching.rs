@@ -64,7 +64,7 @@ impl<'a> Request<'a> {
 
     /// Returns the keys of the request, found by the key positions of its command.
     pub fn keys(&self) -> Vec<&'a [u8]> {
-        let Some(command) = table::find(self.argv, Version::V7_4) else { return Vec::new() };
+        let Some(command) = table::find(self.argv, Version::DEFAULT) else { return Vec::new() };
         let positions =
             redlatch_core::commands::command::key_positions(command.keys, self.argv).unwrap_or_default();
         positions.into_iter().filter_map(|at| self.argv.get(at).copied()).collect()
@@ -206,7 +206,7 @@ fn parse_clause(name: &str, args: &mut Args, nodes: usize) -> Result<Clause, Sim
         "CMD" => {
             let arg = args.required("the name of a command")?;
             let name = arg.to_ascii_lowercase();
-            if !glob::is_pattern(&name) && table::find_by_name(&name, Version::V7_4).is_none() {
+            if !glob::is_pattern(&name) && table::find_by_name(&name, Version::DEFAULT).is_none() {
                 return Err(unknown(format!("there is no command {}: this could never match", quoted(arg))));
             }
             Clause::Cmd(name)

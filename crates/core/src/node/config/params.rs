@@ -21,7 +21,8 @@ pub enum ParamKind {
     /// One of these words, at start-up only.
     FixedChoice(&'static [&'static str]),
     Int(i64, i64),
-    KeyspaceEvents,
+    /// Classes of keyspace events, except these.
+    KeyspaceEvents(Class),
     /// A number of bytes, with an optional unit (`kb`, `mb`, …).
     Memory,
     /// The same, or a share of `maxmemory` such as `20%`.
@@ -90,6 +91,13 @@ impl Param {
         version.has(self.since.0, self.since.1) && !version.has(self.until.0, self.until.1)
     }
 
+    /// Returns the classes that a value of `notify-keyspace-events` names, or `None` if it names others or the parameter is
+    /// another one.
+    pub fn keyspace_events(&self, value: &[u8]) -> Option<Class> {
+        let KeyspaceEvents(unknown) = self.kind else { return None };
+        Class::parse(value).filter(|classes| !classes.has(unknown))
+    }
+
     /// Returns the canonical text of a new value, or Redis's reason for refusing it.
     ///
     /// # Errors
@@ -136,7 +144,7 @@ impl Param {
                 (None, Some(bytes)) => Ok(bytes.to_string()),
                 (None, None) => Err("argument must be a memory or percent value".into()),
             },
-            KeyspaceEvents => match Class::parse(value) {
+            KeyspaceEvents(_) => match self.keyspace_events(value) {
                 Some(classes) => Ok(classes.letters()),
                 None => Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into()),
             },
@@ -374,7 +382,25 @@ pub const PARAMS: &[Param] = &[
             "allkeys-random",
             "noeviction",
         ]),
-    ),
+    )
+    .until("8.6.0", ""),
+    Param::new(
+        "maxmemory-policy",
+        "noeviction",
+        Choice(&[
+            "volatile-lru",
+            "volatile-lfu",
+            "volatile-random",
+            "volatile-ttl",
+            "volatile-lrm",
+            "allkeys-lru",
+            "allkeys-lfu",
+            "allkeys-random",
+            "allkeys-lrm",
+            "noeviction",
+        ]),
+    )
+    .since("8.6.0", NEVER),
     Param::new("maxmemory-samples", "5", Int(1, 64)),
     Param::new("min-replicas-max-lag", "10", Int(0, INT_MAX)),
     Param::new("min-replicas-to-write", "0", Int(0, INT_MAX)),
@@ -382,7 +408,8 @@ pub const PARAMS: &[Param] = &[
     Param::new("min-slaves-to-write", "0", Alias("min-replicas-to-write")),
     Param::new("mptcp", "no", Fixed).since(NEVER, "9.0.0"),
     Param::new("no-appendfsync-on-rewrite", "no", Bool),
-    Param::new("notify-keyspace-events", "", KeyspaceEvents),
+    Param::new("notify-keyspace-events", "", KeyspaceEvents(Class::SINCE_8_2)).until("8.2.0", ""),
+    Param::new("notify-keyspace-events", "", KeyspaceEvents(Class(0))).since("8.2.0", NEVER),
     Param::new("oom-score-adj", "no", Choice(&["no", "yes", "relative", "absolute"])),
     Param::new("oom-score-adj-values", "0 200 800", Text),
     Param::new("pidfile", "", Fixed),

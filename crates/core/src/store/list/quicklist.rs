@@ -56,7 +56,7 @@ fn fills_at_most_one(part: usize, limits: &Limits, node: &Node) -> bool {
 
 /// Returns whether an element gets its own plain node. Before 7.4 this takes 1 GiB.
 fn is_large(limits: &Limits, element: &[u8]) -> bool {
-    limits.version >= Version::V7_4
+    limits.version > Version::V7_2
         && match node_limit(limits) {
             NodeLimit::Bytes(limit) => element.len() > limit,
             NodeLimit::Count(_) => element.len() > SAFE_BYTES,

@@ -28,6 +28,8 @@ pub const STREAM_LISTPACKS: u8 = 15;
 pub const STREAM_LISTPACKS_2: u8 = 19;
 /// The same, with the last activity of each consumer.
 pub const STREAM_LISTPACKS_3: u8 = 21;
+/// A hash with an expiry for each field, as Valkey writes it. Redis has another use for the number.
+pub const HASH_2: u8 = 22;
 /// A hash with an expiry for each field, as release candidates of 7.4 wrote it.
 pub const HASH_METADATA_PRE_GA: u8 = 22;
 pub const HASH_LISTPACK_EX_PRE_GA: u8 = 23;

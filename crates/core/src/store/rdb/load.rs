@@ -40,6 +40,7 @@ pub fn value(reader: &mut Reader, limits: &Limits) -> Option<Value> {
         kinds::STREAM_LISTPACKS | kinds::STREAM_LISTPACKS_2 | kinds::STREAM_LISTPACKS_3 => {
             stream::load(reader, kind)?.into()
         }
+        kinds::HASH_2 if limits.version.is_valkey() => valkey_hash(reader, limits)?.into(),
         kinds::HASH_METADATA | kinds::HASH_METADATA_PRE_GA => expiring_hash(reader, limits, kind)?.into(),
         kinds::HASH_LISTPACK_EX | kinds::HASH_LISTPACK_EX_PRE_GA => {
             small_expiring_hash(reader, limits, kind)?.into()
@@ -195,6 +196,21 @@ fn expiring_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Hash>
         fields.push((reader.string()?, reader.string()?, field_expiry(expires_at_ms)?));
     }
     hash_of(&fields, true, longest(&fields) <= limits.hash_max_listpack_value, limits)
+}
+
+/// Reads a hash of Valkey, in which each field has its expiry, or -1.
+fn valkey_hash(reader: &mut Reader, limits: &Limits) -> Option<Hash> {
+    let mut fields = Vec::new();
+    for _ in 0..reader.length()? {
+        let (name, value) = (reader.string()?, reader.string()?);
+        let expires_at_ms = match i64::from_le_bytes(reader.array()?) {
+            -1 => None,
+            end_ms @ 0.. if end_ms < i64::MAX => Some(end_ms),
+            _ => return None,
+        };
+        fields.push((name, value, expires_at_ms));
+    }
+    hash_of(&fields, false, false, limits)
 }
 
 fn small_expiring_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Hash> {

@@ -74,7 +74,12 @@ pub fn restore(payload: &[u8], limits: &Limits) -> Result<Value, Refusal> {
     let footer_at = payload.len().checked_sub(FOOTER_BYTES).ok_or(Refusal::VersionOrChecksum)?;
     let (body, checksum) = payload.split_at(footer_at + 2);
     let version = u16::from_le_bytes([body[footer_at], body[footer_at + 1]]);
-    if version > format_version(limits.version) || crc64::checksum(body).to_le_bytes() != checksum {
+    // Valkey refuses what Redis has written since the two parted.
+    let is_foreign = limits.version.is_valkey() && (12..80).contains(&version);
+    if version > format_version(limits.version)
+        || is_foreign
+        || crc64::checksum(body).to_le_bytes() != checksum
+    {
         return Err(Refusal::VersionOrChecksum);
     }
     // As in Redis, the object's reader may read into the footer, and bytes between the object and the footer are

@@ -19,7 +19,7 @@ pub fn value(writer: &mut Writer, value: &Value, version: Version) {
         Value::List(list) => save_list(writer, list),
         Value::Set(set) => save_set(writer, set),
         Value::SortedSet(sorted_set) => save_sorted_set(writer, sorted_set, version),
-        Value::Hash(hash) => save_hash(writer, hash),
+        Value::Hash(hash) => save_hash(writer, hash, version),
         Value::Stream(stream) => stream::save(writer, stream, version),
     }
 }
@@ -96,7 +96,7 @@ fn score_text(score: f64, version: Version) -> String {
     format_double(score, version)
 }
 
-fn save_hash(writer: &mut Writer, hash: &Hash) {
+fn save_hash(writer: &mut Writer, hash: &Hash, version: Version) {
     let next_expiry_ms = hash.next_expiry_ms().unwrap_or(0);
     match hash.encoding() {
         "listpack" => {
@@ -112,6 +112,14 @@ fn save_hash(writer: &mut Writer, hash: &Hash) {
             writer.byte(kinds::HASH);
             writer.length(hash.len() as u64);
             hash.iter().for_each(|field| write_field(writer, field));
+        }
+        _ if version.is_valkey() => {
+            writer.byte(kinds::HASH_2);
+            writer.length(hash.len() as u64);
+            for field in hash.iter() {
+                write_field(writer, field);
+                writer.raw(&field.expires_at_ms.unwrap_or(-1).to_le_bytes());
+            }
         }
         _ => {
             writer.byte(kinds::HASH_METADATA);
