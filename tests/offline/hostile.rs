@@ -326,7 +326,7 @@ fn many_clients_at_once() {
     let began = Instant::now();
     while server.connect().call(&["PUBSUB", "CHANNELS"]) != b"*0\r\n" {
         assert!(
-            began.elapsed() < Duration::from_secs(20),
+            began.elapsed() < Duration::from_secs(120),
             "subscriptions of clients that left are still there"
         );
     }

@@ -16,7 +16,7 @@ use super::session::{OwnedArgs, SessionId, TimeoutReply, Wait};
 use crate::commands::command::{Command, READONLY};
 use crate::commands::table;
 use crate::error::{self, Error, Outcome};
-use crate::script::{self, LogLevel, Script, ScriptTag, Step, Vm, sha1_hex};
+use crate::script::{self, LogLevel, SLICE, Script, ScriptTag, Step, Vm, sha1_hex};
 use crate::stages::{ScriptEnd, ScriptStart};
 use crate::store::Now;
 use crate::version::Version;
@@ -38,6 +38,8 @@ pub struct Scripts {
     /// The scripts that were only loaded by EVAL, least recently used first.
     by_eval: VecDeque<Sha>,
     running: Option<Running>,
+    /// What TIME adds to the time at which the running script began.
+    shown_us: i64,
     /// The clients whose requests came while a script ran that was not busy yet, in the order of arrival.
     pub(super) waiting: VecDeque<SessionId>,
 }
@@ -77,6 +79,22 @@ struct Call {
     db: usize,
 }
 
+impl Running {
+    /// Returns by how much TIME has moved on inside the script since it began. Before 7.2 it is the time of the call, here
+    /// that of the instructions before this slice, so that it does not depend on the machine. Since then it stands still
+    /// until the script is busy, and moves on whenever others are served. Nothing else in a script sees it.
+    fn shown_us(&self, version: Version, now: Now) -> i64 {
+        const INSTRUCTION_NS: i64 = 10;
+        if version < Version::V7_2 {
+            self.slices as i64 * i64::from(SLICE) * INSTRUCTION_NS / 1000
+        } else if self.busy {
+            now.wall_us() - self.started.wall_us()
+        } else {
+            0
+        }
+    }
+}
+
 impl Scripts {
     /// Creates an empty script cache.
     pub fn new(version: Version) -> Scripts {
@@ -85,9 +103,15 @@ impl Scripts {
             vm: None,
             cache: HashMap::default(),
             by_eval: VecDeque::new(),
+            shown_us: 0,
             running: None,
             waiting: VecDeque::new(),
         }
+    }
+
+    /// Returns by how much TIME differs from the time at which the running script began, in µs.
+    pub fn shown_us(&self) -> i64 {
+        self.shown_us
     }
 
     /// Returns how many scripts are cached.
@@ -378,6 +402,7 @@ impl Node {
         let id = running.client;
         self.executing = Some(id);
         let start = running.reply.len();
+        self.scripts.shown_us = running.shown_us(self.config.version, now);
         let mut host = ScriptHost { node: self, id, call: &mut running.script };
         let step = vm.resume(&mut host, &mut running.reply);
         let instructions = vm.instructions();
@@ -385,6 +410,7 @@ impl Node {
         if step == Step::Done {
             self.show_script_end(instructions, &running.reply.as_bytes()[start..]);
         }
+        self.scripts.shown_us = 0;
         self.store.now = now;
         self.executing = None;
         match step {
