@@ -92,8 +92,8 @@ pub(super) fn reply_distance(reply: &mut Reply, distance: f64) {
 /// Writes a longitude and a latitude.
 pub(super) fn reply_point(reply: &mut Reply, point: Point) {
     reply.array(2);
-    reply.long_double(point.longitude.into());
-    reply.long_double(point.latitude.into());
+    reply.coordinate(point.longitude);
+    reply.coordinate(point.latitude);
 }
 
 /// Returns the place of a member.

@@ -164,6 +164,12 @@ impl Options {
         Ok(options)
     }
 
+    /// Returns how many entries the group is said to have read. Later releases do not believe more than were added.
+    fn entries_read_of(&self, stream: &Stream, version: Version) -> Option<u64> {
+        let most = if version >= Version::V8_2 { stream.entries_added } else { u64::MAX };
+        self.entries_read.map(|count| count.min(most))
+    }
+
     /// Returns the id in a call, where `$` is the last id of the stream.
     fn id(ctx: &Ctx, last_id: StreamId) -> Result<StreamId, Error> {
         if c_text(ctx.argv[4]) == b"$" { Ok(last_id) } else { strict_id(ctx.argv[4]) }
@@ -206,12 +212,14 @@ fn xgroup_create(ctx: &mut Ctx) -> Outcome {
         return Err(no_stream());
     }
     check_len(ctx, 8)?;
+    let version = ctx.version();
     let id = Options::id(ctx, last_id.unwrap_or_default())?;
     let mut stream = ctx.edit_or_create::<Stream>(key)?;
     if stream.groups.contains_key(name) {
         return Err(Error::new("BUSYGROUP Consumer Group name already exists"));
     }
-    stream.groups.insert(name.into(), ConsumerGroup::new(id, options.entries_read));
+    let entries_read = options.entries_read_of(&stream, version);
+    stream.groups.insert(name.into(), ConsumerGroup::new(id, entries_read));
     if exists {
         stream.done_unwatched(Some("xgroup-create"), 1);
     } else {
@@ -236,6 +244,7 @@ fn xgroup_setid(ctx: &mut Ctx) -> Outcome {
     let (key, name) = (ctx.argv[2], ctx.argv[3]);
     let last_id = edit_group(ctx, key, name)?.last_id;
     check_len(ctx, 7)?;
+    let version = ctx.version();
     // Unlike CREATE, this takes `-` and `+` too.
     let id = match ctx.argv[4] {
         b"-" => StreamId::MIN,
@@ -243,9 +252,10 @@ fn xgroup_setid(ctx: &mut Ctx) -> Outcome {
         _ => Options::id(ctx, last_id)?,
     };
     let mut stream = edit_group(ctx, key, name)?;
+    let entries_read = options.entries_read_of(&stream, version);
     if let Some(group) = stream.groups.get_mut(name) {
         group.last_id = id;
-        group.entries_read = options.entries_read;
+        group.entries_read = entries_read;
     }
     stream.done_unwatched(Some("xgroup-setid"), 1);
     ctx.reply.ok();

@@ -71,10 +71,12 @@ fn described<'c>(ctx: &'c mut Ctx) -> Result<(&'c Stream, &'c mut Reply), Error>
 
 fn xinfo_stream(ctx: &mut Ctx) -> Outcome {
     let (argv, version) = (ctx.argv, ctx.version());
+    let limits = ["stream-idmp-duration", "stream-idmp-maxsize"]
+        .map(|name| ctx.node.config.get(name).and_then(|text| num::parse_i64(text.as_bytes())));
     let (stream, reply) = described(ctx)?;
     let count = match &argv[3..] {
         [] => {
-            describe(reply, stream, 10);
+            describe(reply, stream, 10, limits);
             describe_edges(reply, stream);
             return Ok(());
         }
@@ -87,7 +89,7 @@ fn xinfo_stream(ctx: &mut Ctx) -> Outcome {
         }
         _ => return Err(error::subcommand_syntax(argv)),
     };
-    describe(reply, stream, 9);
+    describe(reply, stream, 9, limits);
     reply.bulk(b"entries");
     write_entries(reply, stream.range(StreamId::MIN, StreamId::MAX).take(count));
     reply.bulk(b"groups");
@@ -99,8 +101,20 @@ fn xinfo_stream(ctx: &mut Ctx) -> Outcome {
 }
 
 /// Writes the header of a map with `pairs` pairs, and those that every form of XINFO STREAM begins with.
-fn describe(reply: &mut Reply, stream: &Stream, pairs: usize) {
-    reply.map(pairs);
+/// `limits` are the seconds and the number for which the ids of idempotent producers are kept, since 8.6.
+fn describe(reply: &mut Reply, stream: &Stream, pairs: usize, limits: [Option<i64>; 2]) {
+    let idempotent = match limits {
+        [Some(duration_s), Some(max_size)] => &[
+            ("idmp-duration", duration_s),
+            ("idmp-maxsize", max_size),
+            ("pids-tracked", 0),
+            ("iids-tracked", 0),
+            ("iids-added", 0),
+            ("iids-duplicates", 0),
+        ][..],
+        _ => &[],
+    };
+    reply.map(pairs + idempotent.len());
     write_number(reply, "length", stream.len() as i64);
     write_number(reply, "radix-tree-keys", stream.nodes().len() as i64);
     write_number(reply, "radix-tree-nodes", stream.radix_tree_nodes() as i64);
@@ -108,6 +122,7 @@ fn describe(reply: &mut Reply, stream: &Stream, pairs: usize) {
     write_id(reply, "max-deleted-entry-id", stream.max_deleted_id);
     write_number(reply, "entries-added", stream.entries_added as i64);
     write_id(reply, "recorded-first-entry-id", stream.first_id);
+    idempotent.iter().for_each(|(name, number)| write_number(reply, name, *number));
 }
 
 fn describe_edges(reply: &mut Reply, stream: &Stream) {
@@ -136,9 +151,10 @@ fn write_id(reply: &mut Reply, name: &str, id: StreamId) {
 /// Writes how much a group has read, and how many entries it has not; null if that cannot be told.
 fn write_progress(reply: &mut Reply, stream: &Stream, group: &ConsumerGroup) {
     write_id(reply, "last-delivered-id", group.last_id);
-    for (name, number) in
-        [("entries-read", group.entries_read.map(|count| count as i64)), ("lag", stream.lag(group))]
-    {
+    // Since 8.0 nothing is left to read of an empty stream, whatever was deleted.
+    let is_done = stream.is_empty() && reply.version() >= Version::V8_0;
+    let lag = if is_done { Some(0) } else { stream.lag(group) };
+    for (name, number) in [("entries-read", group.entries_read.map(|count| count as i64)), ("lag", lag)] {
         reply.bulk(name.as_bytes());
         match number {
             Some(number) => reply.int(number),

@@ -183,8 +183,13 @@ fn unbalanced(ctx: &Ctx) -> Error {
             "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified.",
         );
     }
-    let (name, symbol) = (ctx.command.name, if ctx.command.name == "xreadgroup" { '>' } else { '$' });
-    let text = format!("ERR Unbalanced '{name}' list of streams: for each stream key an ID or '{symbol}'");
+    let name = ctx.command.name;
+    let symbol = match name {
+        "xreadgroup" => " or '>'",
+        _ if ctx.version() >= Version::V8_0 => ", '+', or '$'",
+        _ => " or '$'",
+    };
+    let text = format!("ERR Unbalanced '{name}' list of streams: for each stream key an ID{symbol}");
     (text + " must be specified.").into()
 }
 

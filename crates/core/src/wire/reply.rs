@@ -35,6 +35,11 @@ impl Reply {
         Reply { buf: Vec::new(), protocol, version }
     }
 
+    /// Returns the release whose reply this is.
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
     /// Takes the whole reply and leaves an empty one of the same protocol.
     pub fn take(&mut self) -> Reply {
         let empty = Reply::new(self.protocol, self.version);
@@ -191,8 +196,14 @@ impl Reply {
         }
     }
 
+    /// Writes a coordinate as the release does: since Redis 8.0 as a double, before with all its decimals up to the
+    /// seventeenth; in RESP2, a bulk string.
+    pub fn coordinate(&mut self, value: f64) {
+        if self.version >= Version::V8_0 { self.double(value) } else { self.long_double(value.into()) }
+    }
+
     /// Writes a double with all its decimals up to the seventeenth; in RESP2, a bulk string.
-    pub fn long_double(&mut self, value: LongDouble) {
+    fn long_double(&mut self, value: LongDouble) {
         let text = value.to_string();
         match self.protocol {
             Protocol::Resp2 => self.bulk(text.as_bytes()),
