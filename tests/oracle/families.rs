@@ -39,6 +39,7 @@ families! {
     connection,
     dump,
     expiry,
+    functions,
     geo,
     hash_expiry,
     hashes,

@@ -28,6 +28,12 @@ impl Error {
     }
 }
 
+impl From<&'static str> for Error {
+    fn from(text: &'static str) -> Error {
+        Error::new(text)
+    }
+}
+
 impl From<String> for Error {
     fn from(text: String) -> Error {
         Error::owned(text)
@@ -48,6 +54,8 @@ pub const INDEX_OUT_OF_RANGE: Error = Error::new("ERR index out of range");
 pub const NO_AUTH: Error = Error::new("NOAUTH Authentication required.");
 pub const BUSY: Error =
     Error::new("BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.");
+pub const BUSY_FUNCTION: Error =
+    Error::new("BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE.");
 pub const NOT_BUSY: Error = Error::new("NOTBUSY No scripts in execution right now.");
 pub const UNKILLABLE: Error = Error::new(
     "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script \

@@ -11,6 +11,7 @@ mod check;
 pub mod config;
 mod digest;
 pub mod execute;
+pub mod functions;
 pub mod notify;
 pub mod output;
 pub mod pubsub;
@@ -61,6 +62,7 @@ pub struct Node {
     pub pubsub: pubsub::PubSub,
     pub blocking: blocking::Blocking,
     pub scripts: scripts::Scripts,
+    pub functions: functions::Functions,
     pub stats: stats::Stats,
     pub slowlog: slowlog::Slowlog,
     pub tracking: tracking::TrackingTable,
@@ -116,6 +118,7 @@ impl Node {
             pubsub: Default::default(),
             blocking: Default::default(),
             scripts: scripts::Scripts::new(config.version),
+            functions: Default::default(),
             stats: stats::Stats::new(now),
             slowlog: Default::default(),
             tracking: Default::default(),
@@ -243,6 +246,7 @@ impl Node {
         self.run_id = self.rng.hex(40);
         if wipe {
             (0..self.store.dbs.len()).for_each(|db| self.flush_db(db));
+            self.flush_functions();
         }
     }
 

@@ -172,9 +172,15 @@ fn trim_line_end(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Writes a script's reply: the value on top of the stack, or, if it `failed`, the error there.
+/// Writes a script's reply: the value on top of the stack, or, if it `failed`, the error there. The code of a library
+/// has no reply; if it failed, writes the error's text.
 pub(super) fn finish(lua: &mut Stack, failed: bool, reply: &mut Reply) {
-    if failed {
+    if lua.shared.library.borrow().is_some() {
+        if failed {
+            let text = field_text(lua, b"err").unwrap_or_default();
+            reply.raw(&text);
+        }
+    } else if failed {
         write_failure(lua, reply);
     } else {
         let start = reply.len();
@@ -236,8 +242,16 @@ fn write_raw_error(text: &[u8], reply: &mut Reply) {
 }
 
 /// Writes the reply to the client whose script was killed at `location`.
-pub(super) fn write_killed(name: &[u8], location: Option<(Vec<u8>, i32)>, reply: &mut Reply) {
-    let text = b"ERR Script killed by user with SCRIPT KILL...";
+pub(super) fn write_killed(
+    name: &[u8],
+    in_function: bool,
+    location: Option<(Vec<u8>, i32)>,
+    reply: &mut Reply,
+) {
+    let text: &[u8] = match in_function {
+        true => b"ERR Script killed by user with FUNCTION KILL...",
+        false => b"ERR Script killed by user with SCRIPT KILL...",
+    };
     match location {
         Some((source, line)) => reply.error(
             &[text, &b" script: "[..], name, b", on ", &source, format!(":{line}.").as_bytes()].concat(),

@@ -3,11 +3,13 @@
 use super::World;
 use crate::store::Value;
 
-/// The data that SIM.RUN SNAPSHOT keeps: the keys of all nodes. Excludes connections, subscriptions, rules and the
+/// The data that SIM.RUN SNAPSHOT keeps: the keys and libraries of all nodes. Excludes connections, subscriptions, rules and the
 /// clock.
 #[derive(Clone, Default)]
 pub struct Snapshot {
     keys: Vec<Key>,
+    /// The texts of each node's libraries of functions.
+    libraries: Vec<Vec<Box<[u8]>>>,
 }
 
 #[derive(Clone)]
@@ -36,7 +38,9 @@ impl Snapshot {
                 }));
             }
         }
-        Snapshot { keys }
+        let libraries =
+            world.nodes.iter().map(|node| node.functions.texts().map(Box::from).collect()).collect();
+        Snapshot { keys, libraries }
     }
 
     /// Replaces the data of all nodes. The remaining times to live continue from the moment of the snapshot.
@@ -50,6 +54,9 @@ impl Snapshot {
             let slot = node.store.insert(key.db, &key.name, key.value.clone());
             let end_ms = key.ttl_ms.map(|ttl_ms| node.store.now.wall_ms() + ttl_ms);
             node.store.set_expiry(key.db, slot, end_ms);
+        }
+        for (index, texts) in self.libraries.iter().enumerate() {
+            world.begin(index).replace_functions(texts);
         }
         (0..world.nodes.len()).for_each(|node| world.resync_replicas(node));
     }
