@@ -242,16 +242,8 @@ fn write_raw_error(text: &[u8], reply: &mut Reply) {
 }
 
 /// Writes the reply to the client whose script was killed at `location`.
-pub(super) fn write_killed(
-    name: &[u8],
-    in_function: bool,
-    location: Option<(Vec<u8>, i32)>,
-    reply: &mut Reply,
-) {
-    let text: &[u8] = match in_function {
-        true => b"ERR Script killed by user with FUNCTION KILL...",
-        false => b"ERR Script killed by user with SCRIPT KILL...",
-    };
+pub(super) fn write_killed(name: &[u8], location: Option<(Vec<u8>, i32)>, reply: &mut Reply) {
+    let text = b"ERR Script killed by user with SCRIPT KILL...";
     match location {
         Some((source, line)) => reply.error(
             &[text, &b" script: "[..], name, b", on ", &source, format!(":{line}.").as_bytes()].concat(),

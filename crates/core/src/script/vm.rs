@@ -174,16 +174,17 @@ impl Vm {
             .map_err(|message| Error::owned([&b"ERR Error compiling function: "[..], &message].concat()))?;
         let registry = run_library(machine, chunk, version, host);
         machine.forget(chunk);
-        let functions = registry?.functions.into_iter().map(|(name, registered)| {
+        let registered = registry?.functions;
+        // A library with one function is the text of that function. Of several, the text says nothing about each.
+        let tag = if registered.len() == 1 { tag_of(text) } else { None };
+        let functions = registered.into_iter().map(|(name, registered)| {
             let library::Registered { description, flags, callback } = registered;
-            // Scripts are known by their text; the text of a function is its library's, followed by its name.
-            let source = [text, b"\n", &name].concat();
-            let tag = tag_of(&source);
             let script = Script(Arc::new(Compiled {
-                sha: sha1_hex(&source),
+                // Scripts are known by the digest of their text; a function's is its library's, followed by its name.
+                sha: sha1_hex(&[text, b"\n", &name].concat()),
                 function: Some(name.into()),
                 tag,
-                text: if tag.is_some() { source.into() } else { Box::default() },
+                text: if tag.is_some() { text.into() } else { Box::default() },
                 flags,
                 chunk: callback,
                 generation,
@@ -267,11 +268,10 @@ impl Vm {
         }
         assert!(self.is_busy(), "no script is suspended");
         self.killed = false;
-        let in_function = self.in_function;
         let machine = self.machine_mut();
         let location = machine.location();
         machine.abandon();
-        convert::write_killed(&machine.name(), in_function, location, reply);
+        convert::write_killed(&machine.name(), location, reply);
         Step::Done
     }
 

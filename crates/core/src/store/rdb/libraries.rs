@@ -42,7 +42,7 @@ pub fn restore_libraries<E: From<&'static str>>(
             Some(EARLY_LIBRARY) => return Err("ERR Pre-GA function format not supported".into()),
             _ => return Err("ERR given type is not a function".into()),
         }
-        let text = reader.string().ok_or("ERR Failed loading library code")?;
+        let text = reader.string().ok_or("ERR Failed loading library payload")?;
         load(&text)?;
     }
     Ok(())
