@@ -17,7 +17,7 @@ const LIBRARY: &str = "#!lua name=locks\n\
     redis.register_function('draw', function() return math.random(1000) end)";
 
 fn call(sim: &mut Sim, client: Client, words: &[&str]) -> String {
-    String::from_utf8(sim.call(client, words)).unwrap()
+    String::from_utf8_lossy(&sim.call(client, words)).into_owned()
 }
 
 fn line(sim: &mut Sim, client: Client, line: &str) -> String {
