@@ -48,15 +48,13 @@ impl Snapshot {
         for index in 0..world.nodes.len() {
             let node = world.begin(index);
             (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
+            node.replace_functions(self.libraries.get(index).map_or(&[], Vec::as_slice));
         }
         for key in &self.keys {
             let node = world.begin(key.node);
             let slot = node.store.insert(key.db, &key.name, key.value.clone());
             let end_ms = key.ttl_ms.map(|ttl_ms| node.store.now.wall_ms() + ttl_ms);
             node.store.set_expiry(key.db, slot, end_ms);
-        }
-        for (index, texts) in self.libraries.iter().enumerate() {
-            world.begin(index).replace_functions(texts);
         }
         (0..world.nodes.len()).for_each(|node| world.resync_replicas(node));
     }
