@@ -106,3 +106,21 @@ fn a_run_with_functions_replays_with_no_difference() {
     assert!(trace.contains("killed by user"), "{trace}");
     assert_eq!(run(), trace, "and is the same when it is made again");
 }
+
+#[test]
+fn a_library_that_takes_too_much_is_refused() {
+    let mut sim = Sim::new(SimOptions::default());
+    let client = sim.connect(0);
+    let bodies = [
+        "local t = 'x' while true do t = t .. t end",
+        "local function f() return 1 + f() end f()",
+        "local b = ('y'):rep(1000000) local n = 0 while true do n = n + 1 redis.register_function(b .. n, redis.log) end",
+        "while true do end",
+    ];
+    for body in bodies {
+        let reply = call(&mut sim, client, &["FUNCTION", "LOAD", &format!("#!lua name=a\n{body}")]);
+        assert!(reply.starts_with("-ERR Error registering functions: ERR "), "{body}: {reply}");
+    }
+    assert_eq!(call(&mut sim, client, &["FUNCTION", "LOAD", LIBRARY]), "$5\r\nlocks\r\n");
+    assert_eq!(line(&mut sim, client, "FCALL acquire 1 k A"), "+OK\r\n");
+}

@@ -177,8 +177,12 @@ fn trim_line_end(mut text: &[u8]) -> &[u8] {
 pub(super) fn finish(lua: &mut Stack, failed: bool, reply: &mut Reply) {
     if lua.shared.library.borrow().is_some() {
         if failed {
-            let text = field_text(lua, b"err").unwrap_or_default();
-            reply.raw(&text);
+            // No handler sees an error of memory, which is a plain text.
+            let text = match lua.kind(-1) {
+                LuaType::Table => field_text(lua, b"err"),
+                _ => lua.text(-1).map(|text| [b"ERR ", text].concat()),
+            };
+            reply.raw(&text.unwrap_or_else(|| b"ERR unknown error".to_vec()));
         }
     } else if failed {
         write_failure(lua, reply);
