@@ -115,6 +115,7 @@ fn a_library_that_takes_too_much_is_refused() {
         "local t = 'x' while true do t = t .. t end",
         "local function f() return 1 + f() end f()",
         "local b = ('y'):rep(1000000) local n = 0 while true do n = n + 1 redis.register_function(b .. n, redis.log) end",
+        "local n = 0 while true do n = n + 1 redis.register_function('f' .. n, redis.log) end",
         "while true do end",
     ];
     for body in bodies {
