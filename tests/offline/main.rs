@@ -9,6 +9,7 @@ mod closed_pipe;
 mod control;
 mod demo;
 mod determinism;
+mod functions;
 mod fuzz_cli;
 mod hostile;
 mod late_script;

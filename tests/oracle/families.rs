@@ -44,6 +44,7 @@ families! {
     connection,
     dump,
     expiry,
+    functions,
     hash_ex,
     hash_expiry,
     hashes,

@@ -30,6 +30,12 @@ impl Error {
     }
 }
 
+impl From<&'static str> for Error {
+    fn from(text: &'static str) -> Error {
+        Error::new(text)
+    }
+}
+
 impl From<String> for Error {
     fn from(text: String) -> Error {
         Error::owned(text)
@@ -84,12 +90,12 @@ pub const INVALID_CURSOR: Error = Error::new("ERR invalid cursor");
 pub const OUT_OF_RANGE_FROM_0_TO_1: Error =
     Error::new("ERR value is out of range, value must between 0 and 1");
 
-/// Returns the error for a request while a script runs.
-pub fn busy(version: Version) -> Error {
-    Error::new(match version.is_valkey() {
-        true => "BUSY Valkey is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-        false => "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
-    })
+/// Returns the error for a request while a script, or a function, runs.
+pub fn busy(version: Version, is_function: bool) -> Error {
+    let product = if version.is_valkey() { "Valkey" } else { "Redis" };
+    let kind = if is_function { "FUNCTION" } else { "SCRIPT" };
+    format!("BUSY {product} is busy running a script. You can only call {kind} KILL or SHUTDOWN NOSAVE.")
+        .into()
 }
 
 /// Returns the error for a script that is not cached.

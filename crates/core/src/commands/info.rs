@@ -104,12 +104,15 @@ fn memory(node: &Node) -> String {
     let bytes = node.dataset_bytes();
     format!(
         "used_memory:{bytes}\r\nused_memory_human:{}\r\nused_memory_rss:{bytes}\r\nused_memory_peak:{bytes}\r\n\
-         used_memory_dataset:{bytes}\r\nused_memory_lua:0\r\nnumber_of_cached_scripts:{}\r\nnumber_of_functions:0\r\n\
-         number_of_libraries:0\r\nmaxmemory:{}\r\nmaxmemory_human:0B\r\nmaxmemory_policy:{}\r\n\
+         used_memory_dataset:{bytes}\r\nused_memory_lua:0\r\nnumber_of_cached_scripts:{}\r\nnumber_of_functions:{}\r\n\
+         number_of_libraries:{}\r\nused_memory_functions:{}\r\nmaxmemory:{}\r\nmaxmemory_human:0B\r\nmaxmemory_policy:{}\r\n\
          mem_fragmentation_ratio:1.00\r\nmem_allocator:rust\r\nactive_defrag_running:0\r\nlazyfree_pending_objects:0\r\n\
          lazyfreed_objects:0\r\n",
         human(bytes),
         node.scripts.len(),
+        node.functions.len(),
+        node.functions.libraries().len(),
+        node.functions.bytes(),
         node.config.get("maxmemory").unwrap_or("0"),
         node.config.get("maxmemory-policy").unwrap_or("noeviction"),
     )

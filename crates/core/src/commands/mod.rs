@@ -14,6 +14,7 @@ mod config;
 mod connection;
 mod dump;
 mod expiry;
+mod functions;
 mod geo;
 mod geo_search;
 mod hash_ex;

@@ -175,7 +175,7 @@ fn evalsha_ro(ctx: &mut Ctx) -> Outcome {
 
 fn run_text(ctx: &mut Ctx, read_only: bool) -> Outcome {
     ctx.node.feed_monitors(ctx.id, ctx.db(), ctx.argv, false);
-    let keys = key_count(ctx)?;
+    let keys = key_count(ctx, error::NOT_AN_INTEGER)?;
     let script = ctx.node.load_script(ctx.argv[1], true)?;
     run(ctx, &script, keys, read_only)
 }
@@ -183,28 +183,28 @@ fn run_text(ctx: &mut Ctx, read_only: bool) -> Outcome {
 fn run_cached(ctx: &mut Ctx, read_only: bool) -> Outcome {
     ctx.node.feed_monitors(ctx.id, ctx.db(), ctx.argv, false);
     let sha = parse_sha(ctx.argv[1]).ok_or_else(|| error::no_script(ctx.version()))?;
-    let keys = key_count(ctx)?;
+    let keys = key_count(ctx, error::NOT_AN_INTEGER)?;
     let script = ctx.node.scripts.find(&sha).ok_or_else(|| error::no_script(ctx.version()))?;
     run(ctx, &script, keys, read_only)
 }
 
-/// Returns how many of the arguments are keys.
-fn key_count(ctx: &Ctx) -> Result<usize, Error> {
-    let count = ctx.int(2)?;
+/// Returns how many of the arguments are keys, or `not_a_number`.
+pub(super) fn key_count(ctx: &Ctx, not_a_number: Error) -> Result<usize, Error> {
+    let count = ctx.int(2).map_err(|_| not_a_number)?;
     if count > ctx.argv.len() as i64 - 3 {
         return Err(Error::new("ERR Number of keys can't be greater than number of args"));
     }
     usize::try_from(count).map_err(|_| Error::new("ERR Number of keys can't be negative"))
 }
 
-fn run(ctx: &mut Ctx, script: &Script, keys: usize, read_only: bool) -> Outcome {
+/// Runs a script or a function for a command with the number of keys at argument 2.
+pub(super) fn run(ctx: &mut Ctx, script: &Script, keys: usize, read_only: bool) -> Outcome {
     let flags = script.flags();
     ctx.node.check_script_start(flags)?;
     if read_only && flags.declared && !flags.no_writes {
         return Err(Error::new("ERR Can not execute a script with write flag using *_ro command."));
     }
-    let (keys, argv) = ctx.argv[3..].split_at(keys);
-    ctx.node.run_script(ctx.id, ctx.command, script, keys, argv, ctx.reply);
+    ctx.node.run_script(ctx.id, ctx.command, script, ctx.argv, keys, ctx.reply);
     Ok(())
 }
 
@@ -249,7 +249,7 @@ fn script_flush(ctx: &mut Ctx) -> Outcome {
 }
 
 fn script_kill(ctx: &mut Ctx) -> Outcome {
-    ctx.node.scripts.kill()?;
+    ctx.node.scripts.kill(false)?;
     ctx.reply.ok();
     Ok(())
 }

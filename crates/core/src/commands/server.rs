@@ -392,7 +392,7 @@ fn shutdown(ctx: &mut Ctx) -> Outcome {
         return Err(Error::new("ERR No shutdown in progress."));
     }
     if ctx.node.scripts.is_busy() && !nosave {
-        return Err(error::busy(ctx.version()));
+        return Err(ctx.node.scripts.busy_error());
     }
     ctx.node.request = Some(Request::Shutdown);
     ctx.node.end_session(ctx.id);

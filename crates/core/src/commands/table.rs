@@ -17,6 +17,7 @@ const FAMILIES: &[&[Command]] = &[
     connection::COMMANDS,
     dump::COMMANDS,
     expiry::COMMANDS,
+    functions::COMMANDS,
     geo::COMMANDS,
     geo_search::COMMANDS,
     hash_ex::COMMANDS,

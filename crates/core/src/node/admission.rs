@@ -115,7 +115,7 @@ impl Node {
         }
         self.check_availability(command, argv)?;
         if self.scripts.is_busy() && !command.has(ALLOW_BUSY) {
-            return Err(error::busy(self.config.version));
+            return Err(self.scripts.busy_error());
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::store::stream::StreamId;
 use crate::store::{Entry, Stream, Value};
 
 impl Node {
-    /// Feeds these to `sink`: keys with their values and expiries; subscriptions; each session's number, database,
+    /// Feeds these to `sink`: keys with their values and expiries; libraries; subscriptions; each session's number, database,
     /// name, queue and whether it is blocked; the state of the random numbers; and the count of writes. Excludes
     /// settings, cached scripts, watches and SIM.NODE states, whose effects show in the output.
     pub fn digest(&self, sink: &mut dyn FnMut(&[u8])) {
@@ -20,6 +20,7 @@ impl Node {
                 digest_value(&entry.value, sink);
             }
         }
+        self.functions.texts().for_each(|text| bytes(sink, text));
         for kind in [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard] {
             for name in self.pubsub.names(kind) {
                 bytes(sink, name);

@@ -11,6 +11,7 @@ mod check;
 pub mod config;
 mod digest;
 pub mod execute;
+pub mod functions;
 pub mod notify;
 pub mod output;
 pub mod pubsub;
@@ -63,6 +64,7 @@ pub struct Node {
     pub pubsub: pubsub::PubSub,
     pub blocking: blocking::Blocking,
     pub scripts: scripts::Scripts,
+    pub functions: functions::Functions,
     pub stats: stats::Stats,
     pub slowlog: slowlog::Slowlog,
     pub tracking: tracking::TrackingTable,
@@ -120,6 +122,7 @@ impl Node {
             pubsub: Default::default(),
             blocking: Default::default(),
             scripts: scripts::Scripts::new(config.version),
+            functions: Default::default(),
             stats: stats::Stats::new(now),
             slowlog: Default::default(),
             tracking: Default::default(),
@@ -259,6 +262,7 @@ impl Node {
         self.run_id = self.rng.hex(40);
         if wipe {
             (0..self.store.dbs.len()).for_each(|db| self.flush_db(db));
+            self.flush_functions();
         }
     }
 

@@ -47,6 +47,7 @@ impl std::fmt::Display for Link {
 enum Change {
     Key(usize, Box<[u8]>),
     Message(SubscriptionKind, Box<[u8]>, Box<[u8]>),
+    Functions,
 }
 
 /// A change together with the resulting state.
@@ -62,6 +63,8 @@ enum Effect {
         channel: Box<[u8]>,
         message: Box<[u8]>,
     },
+    /// The texts of all libraries.
+    Functions(Vec<Box<[u8]>>),
 }
 
 /// The writes of one event.
@@ -111,6 +114,13 @@ impl Replication {
         }
     }
 
+    /// Notes that the libraries of functions have changed.
+    pub fn note_functions(&mut self) {
+        if self.is_recording() && !self.changes.contains(&Change::Functions) {
+            self.changes.push(Change::Functions);
+        }
+    }
+
     /// Notes that a message was published, which replicas publish too.
     pub fn note_message(&mut self, kind: SubscriptionKind, channel: &[u8], message: &[u8]) {
         if self.is_recording() {
@@ -143,7 +153,7 @@ impl Node {
     pub fn full_entry(&mut self) -> Entry {
         let dbs = self.store.dbs.iter().enumerate();
         let keys = dbs.flat_map(|(db, data)| data.iter().map(move |(_, key, _)| Change::Key(db, key.into())));
-        self.entry_of(keys.collect())
+        self.entry_of(keys.chain([Change::Functions]).collect())
     }
 
     fn entry_of(&mut self, changes: Vec<Change>) -> Entry {
@@ -159,6 +169,11 @@ impl Node {
             Change::Message(kind, channel, message) => {
                 len += channel.len() + message.len();
                 Effect::Message { kind, channel, message }
+            }
+            Change::Functions => {
+                let texts: Vec<Box<[u8]>> = self.functions.texts().map(Box::from).collect();
+                len += texts.iter().map(|text| text.len()).sum::<usize>();
+                Effect::Functions(texts)
             }
         });
         let effects = effects.collect();
@@ -183,6 +198,7 @@ impl Node {
                 Effect::Message { kind, channel, message } => {
                     self.publish(*kind, channel, message);
                 }
+                Effect::Functions(texts) => self.replace_functions(texts),
             }
         }
         self.replication.offset = entry.offset;

@@ -54,6 +54,10 @@ struct Cached {
 struct Running {
     client: SessionId,
     script: Call,
+    /// The name of the function and the request that calls it, unless an ordinary script is running.
+    function: Option<(Box<[u8]>, OwnedArgs)>,
+    /// How long the script has run, in ms, at the beginning of its last slice.
+    ran_ms: u64,
     started: Now,
     slices: u64,
     busy: bool,
@@ -149,13 +153,29 @@ impl Scripts {
         self.running.as_ref().map(|running| running.client)
     }
 
+    /// Returns whether the script that is suspended between two slices is a function.
+    pub fn runs_function(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.function.is_some())
+    }
+
+    /// Returns the name of the running function, the request that calls it, and how long it has run in ms.
+    pub fn running_function(&self) -> Option<(&[u8], &OwnedArgs, u64)> {
+        let running = self.running.as_ref()?;
+        running.function.as_ref().map(|(name, request)| (&**name, request, running.ran_ms))
+    }
+
+    /// Returns the error that other clients get while a script is busy.
+    pub fn busy_error(&self) -> Error {
+        error::busy(self.version, self.runs_function())
+    }
+
     /// Returns when the running script began, and how many slices it has used since.
     pub fn progress(&self) -> Option<(Now, u64)> {
         self.running.as_ref().map(|running| (running.started, running.slices))
     }
 
     /// Returns the Lua state. Creates it for the first script.
-    fn vm(&mut self) -> &mut Vm {
+    pub(super) fn vm(&mut self) -> &mut Vm {
         let version = self.version;
         self.vm.get_or_insert_with(|| Box::new(Vm::new(version)))
     }
@@ -232,14 +252,16 @@ impl Scripts {
         }
     }
 
-    /// Kills the running script, as SCRIPT KILL does.
+    /// Kills the running script, as SCRIPT KILL does, or the running function, as FUNCTION KILL does.
     ///
     /// # Errors
     ///
-    /// Fails if no script is running, or if the script has already written.
-    pub fn kill(&mut self) -> Outcome {
+    /// Fails if nothing is running, if it has already written, or if it is the other of the two.
+    pub fn kill(&mut self, function: bool) -> Outcome {
+        let is_other = self.runs_function() != function;
         match (&self.running, &mut self.vm) {
             (Some(running), _) if running.script.wrote => Err(error::UNKILLABLE),
+            (Some(_), _) if is_other => Err(self.busy_error()),
             (Some(_), Some(vm)) => {
                 vm.kill();
                 Ok(())
@@ -279,16 +301,18 @@ impl Node {
         self.scripts.load(body, by_eval, || stages.recognise(body))
     }
 
-    /// Runs a script for a client. If the script does not end in its first slice, it is *running* from then on.
+    /// Runs a script or a function for a client: the first `keys` words of the request after the third are keys, the others
+    /// arguments. If the script does not end in its first slice, it is *running* from then on.
     pub fn run_script(
         &mut self,
         id: SessionId,
         command: &'static Command,
         script: &Script,
-        keys: &[&[u8]],
-        argv: &[&[u8]],
+        request: &[&[u8]],
+        keys: usize,
         reply: &mut Reply,
     ) {
+        let (keys, argv) = request[3..].split_at(keys);
         let db = self.sessions[id].db;
         let read_only = command.has(READONLY) || script.flags().no_writes;
         let mut call = Call { command, read_only, wrote: false, has_failed: false, db };
@@ -306,9 +330,12 @@ impl Node {
             Step::Suspended => {
                 let reply = Reply::new(reply.protocol, self.config.version);
                 let (started, after) = (self.store.now, VecDeque::new());
+                let function = script.function().map(|name| (name.into(), OwnedArgs::new(request)));
                 self.scripts.running = Some(Running {
                     client: id,
                     script: call,
+                    function,
+                    ran_ms: 0,
                     started,
                     slices: 1,
                     busy: false,
@@ -348,8 +375,8 @@ impl Node {
 
     fn show_script_end(&mut self, instructions: u64, reply: &[u8]) {
         if self.interest.scripts {
-            let sha = self.scripts.vm().running();
-            let tag = self.scripts.peek(&sha).and_then(|script| script.tag());
+            let vm = self.scripts.vm();
+            let (sha, tag) = (vm.running(), vm.running_tag());
             let (node, event, store) = (self.index, self.event, &self.store);
             self.stages.script_ended(&ScriptEnd { node, event, sha, tag, reply, instructions, store });
         }
@@ -417,6 +444,7 @@ impl Node {
             Step::Suspended => {
                 running.slices += 1;
                 let becomes_busy = !running.busy && ran_ms >= self.config.busy_reply_threshold_ms;
+                running.ran_ms = ran_ms;
                 running.busy |= becomes_busy;
                 self.scripts.running = Some(running);
                 if becomes_busy {
@@ -485,17 +513,22 @@ impl script::Host for ScriptHost<'_> {
     }
 
     fn log(&mut self, level: LogLevel, message: &[u8]) {
-        let message = on_one_line(message);
-        match level {
-            LogLevel::Debug | LogLevel::Verbose => tracing::debug!(target: "script", "{message}"),
-            LogLevel::Notice => tracing::info!(target: "script", "{message}"),
-            LogLevel::Warning => tracing::warn!(target: "script", "{message}"),
-        }
+        log_line(level, message);
     }
 
     /// The only user may run everything.
     fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool> {
         table::find(argv, self.node.config.version).map(|_| true)
+    }
+}
+
+/// Writes a line of a script to the log.
+pub(super) fn log_line(level: LogLevel, message: &[u8]) {
+    let message = on_one_line(message);
+    match level {
+        LogLevel::Debug | LogLevel::Verbose => tracing::debug!(target: "script", "{message}"),
+        LogLevel::Notice => tracing::info!(target: "script", "{message}"),
+        LogLevel::Warning => tracing::warn!(target: "script", "{message}"),
     }
 }
 

@@ -104,6 +104,7 @@ impl Node {
         let declared = match (command.name, argv) {
             ("eval" | "eval_ro", [_, body, ..]) => script::declared_flags(body, self.config.version),
             ("evalsha" | "evalsha_ro", [_, sha, ..]) => self.scripts.flags_of(sha),
+            ("fcall" | "fcall_ro", [_, name, ..]) => self.functions.flags_of(name),
             _ => return command.flags,
         };
         // COMMAND INFO does not show that a script may replicate.
@@ -167,7 +168,7 @@ impl Node {
             return Err(IS_LOADING);
         }
         if self.states.has(State::Busy) && !command.has(ALLOW_BUSY) {
-            return Err(error::busy(self.config.version));
+            return Err(error::busy(self.config.version, false));
         }
         Ok(())
     }

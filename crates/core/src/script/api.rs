@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::bridge::{Function, LuaType, Raised, Stack, truncate_to_i32};
-use super::{LogLevel, Propagation, convert};
+use super::{LogLevel, Propagation, convert, library};
 use crate::num;
 use crate::version::Version;
 use crate::wire::reply::Protocol;
@@ -23,6 +23,13 @@ pub(super) const FUNCTIONS: &[(&str, Function)] = &[
     ("debug", debug),
     ("acl_check_cmd", acl_check_cmd),
 ];
+
+/// Those of them that functions of libraries do not have.
+pub(super) const ONLY_IN_SCRIPTS: &[&str] = &["replicate_commands", "breakpoint", "debug"];
+
+/// The functions in `redis` while a library is loaded.
+pub(super) const WHILE_LOADING: &[(&str, Function)] =
+    &[("register_function", library::register_function), ("log", log)];
 
 /// The numbers in `redis`.
 pub(super) const NUMBERS: &[(&str, i32)] = &[
@@ -141,7 +148,7 @@ fn write_number(value: f64, version: Version, out: &mut Vec<u8>) {
 }
 
 /// Raises an error table with the code ERR and the message `text`.
-fn raise_error<T>(lua: &mut Stack, text: &str) -> Raised<T> {
+pub(super) fn raise_error<T>(lua: &mut Stack, text: &str) -> Raised<T> {
     convert::push_error(lua, text.as_bytes(), false);
     lua.raise()
 }

@@ -172,9 +172,19 @@ fn trim_line_end(mut text: &[u8]) -> &[u8] {
     text
 }
 
-/// Writes a script's reply: the value on top of the stack, or, if it `failed`, the error there.
+/// Writes a script's reply: the value on top of the stack, or, if it `failed`, the error there. The code of a library
+/// has no reply; if it failed, writes the error's text.
 pub(super) fn finish(lua: &mut Stack, failed: bool, reply: &mut Reply) {
-    if failed {
+    if lua.shared.library.borrow().is_some() {
+        if failed {
+            // No handler sees an error of memory, which is a plain text.
+            let text = match lua.kind(-1) {
+                LuaType::Table => field_text(lua, b"err"),
+                _ => lua.text(-1).map(|text| [b"ERR ", text].concat()),
+            };
+            reply.raw(&text.unwrap_or_else(|| b"ERR unknown error".to_vec()));
+        }
+    } else if failed {
         write_failure(lua, reply);
     } else {
         let start = reply.len();

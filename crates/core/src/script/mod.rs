@@ -11,6 +11,7 @@ mod bridge;
 mod cjson;
 mod cmsgpack;
 mod convert;
+pub(crate) mod library;
 mod number;
 mod random;
 mod sandbox;
@@ -23,6 +24,7 @@ mod vm;
 pub use sha1::sha1_hex;
 pub use shebang::{Flags, declared_flags};
 pub use tag::ScriptTag;
+pub(crate) use vm::Function;
 pub use vm::{MEMORY_LIMIT, SLICE, Script, Step, Vm};
 
 use crate::wire::reply::Reply;

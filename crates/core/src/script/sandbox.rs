@@ -17,6 +17,76 @@ const LIBRARIES: &[&str] =
 /// Fills the table of globals at 1, and pushes the table that scripts get as `_G`.
 pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
     let version = lua.shared.version;
+    fill_globals(lua, version, api::FUNCTIONS);
+    set_function(lua, 1, "__redis__err__handler", api::on_error);
+    if version.is_valkey() {
+        set_function(lua, 1, "__server__err__handler", api::on_error);
+    }
+    protect(lua);
+    Ok(1)
+}
+
+/// Fills the table of globals at 1 for functions of libraries, and replaces it by the environment of libraries, which
+/// it pushes too: an empty read-only table that finds names in one of two tables. While a library is loaded, they are
+/// `redis` alone, with what a library may use then; once it is loaded, they are those of scripts.
+pub(super) fn function_globals(lua: &mut Stack) -> Raised<usize> {
+    let version = lua.shared.version;
+    let functions: Vec<(&str, Function)> =
+        api::FUNCTIONS.iter().filter(|(name, _)| !api::ONLY_IN_SCRIPTS.contains(name)).copied().collect();
+    fill_globals(lua, version, &functions);
+    protect(lua);
+    lua.pop(1);
+    lua.push_nil();
+    lua.push_table(0, 0);
+    lua.protect();
+    lua.push_metatable(-1);
+    lua.push_copy(1);
+    lua.raw_set_field(-2, b"loaded");
+    push_loading_globals(lua, version);
+    lua.raw_set_field(-2, b"loading");
+    lua.pop(1);
+    choose_globals(lua, false);
+    lua.push_copy(-1);
+    lua.replace(1);
+    Ok(1)
+}
+
+/// Sets the names that libraries find: while one is loaded, or afterwards.
+pub(super) fn choose_globals(lua: &mut Stack, loading: bool) {
+    if lua.len() == 0 {
+        lua.push_globals();
+    }
+    lua.push_metatable(-1);
+    lua.raw_get_field(-1, if loading { b"loading" } else { b"loaded" });
+    lua.raw_set_field(-2, b"__index");
+    lua.pop(1);
+}
+
+/// Pushes the table with the names that a library finds while it is loaded.
+fn push_loading_globals(lua: &mut Stack, version: Version) {
+    lua.push_table(0, 1);
+    push_redis(lua, version, api::WHILE_LOADING);
+    push_missing_metatable(lua);
+    lua.push_nil();
+    lua.insert(-2);
+    lua.protect();
+    if version.is_valkey() {
+        lua.push_copy(-1);
+        lua.raw_set_field(-3, b"server");
+    }
+    lua.raw_set_field(-2, b"redis");
+    push_missing_metatable(lua);
+}
+
+/// Makes access to undefined names of the table on top an error.
+fn push_missing_metatable(lua: &mut Stack) {
+    lua.push_table(0, 1);
+    set_function(lua, -1, "__index", missing_global);
+    lua.set_metatable();
+}
+
+/// Fills the table of globals at 1, with these functions in `redis`.
+fn fill_globals(lua: &mut Stack, version: Version, functions: &[(&str, Function)]) {
     replace_functions(lua);
     let keeps_unsafe = version == Version::V7_2 || version == Version::V7_4;
     let removed_by_version = if keeps_unsafe { &[] } else { UNSAFE };
@@ -24,7 +94,13 @@ pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
         lua.push_nil();
         lua.raw_set_field(1, name.as_bytes());
     }
-    add_redis(lua, version);
+    push_redis(lua, version, functions);
+    if version.is_valkey() {
+        // The same table has two names.
+        lua.push_copy(-1);
+        lua.raw_set_field(1, b"server");
+    }
+    lua.raw_set_field(1, b"redis");
     add_library(lua, "bit", super::bit::FUNCTIONS);
     add_library(lua, "struct", super::struct_pack::FUNCTIONS);
     super::cjson::push_library(lua);
@@ -34,15 +110,12 @@ pub(super) fn globals(lua: &mut Stack) -> Raised<usize> {
     if version > Version::V7_2 {
         add_library(lua, "os", &[("clock", clock)]);
     }
-    set_function(lua, 1, "__redis__err__handler", api::on_error);
     for (name, function) in [("random", random as Function), ("randomseed", randomseed)] {
         lua.raw_get_field(1, b"math");
         set_function(lua, -1, name, function);
         lua.pop(1);
     }
     set_function(lua, 1, "collectgarbage", collectgarbage);
-    protect(lua);
-    Ok(1)
 }
 
 /// Replaces library functions by versions that respect read-only tables.
@@ -66,16 +139,20 @@ fn set_function(lua: &mut Stack, table: i32, name: &str, function: Function) {
 }
 
 fn add_library(lua: &mut Stack, name: &str, functions: &[(&str, Function)]) {
+    push_functions(lua, functions);
+    lua.raw_set_field(1, name.as_bytes());
+}
+
+fn push_functions(lua: &mut Stack, functions: &[(&str, Function)]) {
     lua.push_table(0, functions.len() as i32);
     for &(name, function) in functions {
         set_function(lua, -1, name, function);
     }
-    lua.raw_set_field(1, name.as_bytes());
 }
 
-fn add_redis(lua: &mut Stack, version: Version) {
-    add_library(lua, "redis", api::FUNCTIONS);
-    lua.raw_get_field(1, b"redis");
+/// Pushes the table `redis` with these functions.
+fn push_redis(lua: &mut Stack, version: Version, functions: &[(&str, Function)]) {
+    push_functions(lua, functions);
     for &(name, number) in api::NUMBERS {
         lua.push_number(number as f64);
         lua.raw_set_field(-2, name.as_bytes());
@@ -86,12 +163,7 @@ fn add_redis(lua: &mut Stack, version: Version) {
         push_version(lua, "VALKEY", version.full(), version.number());
         lua.push_bytes(version.product().as_bytes());
         lua.raw_set_field(-2, b"SERVER_NAME");
-        // The same table has two names.
-        lua.push_copy(-1);
-        lua.raw_set_field(1, b"server");
-        set_function(lua, 1, "__server__err__handler", api::on_error);
     }
-    lua.pop(1);
 }
 
 /// Sets the two fields of a product's release in the table on the top.

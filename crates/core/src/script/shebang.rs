@@ -55,7 +55,7 @@ pub(super) fn parse(body: &[u8], version: Version) -> Result<(Flags, usize), Err
 
 /// Splits a line at blanks; words may have quoted parts. Returns `None` if a quote is not closed or has text directly
 /// after it.
-fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+pub(super) fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut rest = line.trim_ascii_start();
     while !rest.is_empty() {
@@ -82,7 +82,20 @@ fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
 }
 
 impl Flags {
-    fn named(&mut self, name: &str) -> Option<&mut bool> {
+    /// Returns the names of the flags that are set, in Redis's order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        let flags = [
+            ("no-writes", self.no_writes),
+            ("allow-oom", self.allow_oom),
+            ("allow-stale", self.allow_stale),
+            ("no-cluster", self.no_cluster),
+            ("allow-cross-slot-keys", self.allow_cross_slot_keys),
+        ];
+        flags.into_iter().filter(|(_, is_set)| *is_set).map(|(name, _)| name)
+    }
+
+    /// Returns the flag with a name in lower case.
+    pub(super) fn named(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {
             "no-writes" => &mut self.no_writes,
             "allow-oom" => &mut self.allow_oom,

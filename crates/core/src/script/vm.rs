@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::bridge::{Loaded, Machine, Setup, Signal};
+use super::bridge::{Input, Loaded, Machine, Setup, Signal};
 use super::random::Random;
 use super::sha1::sha1_hex;
 use super::tag::ScriptTag;
-use super::{Flags, Host, api, convert, sandbox, shebang};
+use super::{Flags, Host, api, convert, library, sandbox, shebang};
 use crate::error::Error;
 use crate::version::Version;
-use crate::wire::reply::Reply;
+use crate::wire::reply::{Protocol, Reply};
 
 /// The number of Lua instructions between two suspensions: about one millisecond of work.
 pub const SLICE: u32 = 100_000;
@@ -26,13 +26,19 @@ pub enum Step {
     Suspended,
 }
 
-/// A compiled script. Cheap to clone.
+/// The number of slices that a library may use to register its functions: about half a second of work, which is how
+/// long Redis allows.
+const LOAD_SLICES: u32 = 500;
+
+/// A compiled script, or a function of a library. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Script(Arc<Compiled>);
 
 #[derive(Debug)]
 struct Compiled {
     sha: [u8; 40],
+    /// The name, if this is a function.
+    function: Option<Box<[u8]>>,
     tag: Option<ScriptTag>,
     /// The body, if the script has a tag or the server is a Valkey; otherwise empty.
     text: Box<[u8]>,
@@ -66,19 +72,36 @@ impl Script {
     pub fn flags(&self) -> Flags {
         self.0.flags
     }
+
+    /// Returns the name, if this is a function of a library.
+    pub fn function(&self) -> Option<&[u8]> {
+        self.0.function.as_deref()
+    }
 }
 
-/// A Lua state, which runs one script at a time.
+/// A function of a library that is loaded.
+#[derive(Clone, Debug)]
+pub(crate) struct Function {
+    pub script: Script,
+    pub description: Option<Vec<u8>>,
+}
+
+/// Two Lua states, one for scripts and one for functions, of which one runs one script at a time.
 pub struct Vm {
     version: Version,
     slice: u32,
     memory_limit: usize,
-    machine: Machine,
+    scripts: Machine,
+    /// Absent until a library is loaded.
+    functions: Option<Machine>,
+    /// Whether the script that is running, or ran last, is a function.
+    in_function: bool,
     /// Counts the Lua states that `flush` has discarded.
     generation: u64,
     killed: bool,
-    /// The SHA-1 of the running script, for the reply if it is killed.
+    /// The SHA-1 and the tag of the running script.
     running: [u8; 40],
+    running_tag: Option<ScriptTag>,
 }
 
 impl Vm {
@@ -88,8 +111,87 @@ impl Vm {
 
     /// Creates an engine. `slice` is in instructions, `memory_limit` in bytes.
     pub fn with_limits(version: Version, slice: u32, memory_limit: usize) -> Vm {
-        let machine = new_machine(version, slice, memory_limit, Random::default());
-        Vm { version, slice, memory_limit, machine, generation: 0, killed: false, running: [0; 40] }
+        let setup = setup(version, slice, memory_limit, Random::default());
+        Vm {
+            version,
+            slice,
+            memory_limit,
+            scripts: Machine::new(setup),
+            functions: None,
+            in_function: false,
+            generation: 0,
+            killed: false,
+            running: [0; 40],
+            running_tag: None,
+        }
+    }
+
+    /// Returns the Lua state of the script that is running, or ran last.
+    fn machine(&self) -> &Machine {
+        self.functions.as_ref().filter(|_| self.in_function).unwrap_or(&self.scripts)
+    }
+
+    fn machine_mut(&mut self) -> &mut Machine {
+        self.functions.as_mut().filter(|_| self.in_function).unwrap_or(&mut self.scripts)
+    }
+
+    /// Prepares the Lua state of scripts or of functions for a run. Both draw from one sequence of random numbers.
+    fn enter(&mut self, in_function: bool) -> &mut Machine {
+        let random = self.machine().random();
+        if in_function && self.functions.is_none() {
+            let (counts, notes) = (self.scripts.counts_instructions(), self.scripts.notes_lines());
+            let setup = setup(self.version, self.slice, self.memory_limit, random);
+            let mut machine = Machine::new(Setup { globals: sandbox::function_globals, ..setup });
+            machine.count_instructions(counts);
+            machine.note_lines(notes);
+            self.functions = Some(machine);
+        }
+        self.in_function = in_function;
+        let machine = self.machine_mut();
+        machine.set_random(random);
+        machine
+    }
+
+    /// Loads a library: runs its code, which registers functions. Returns the functions in the order of their names.
+    ///
+    /// # Errors
+    /// Fails with the error that `FUNCTION LOAD` replies. Nothing is loaded then.
+    ///
+    /// # Panics
+    /// If a script is suspended.
+    pub(crate) fn load_library(
+        &mut self,
+        text: &[u8],
+        header: &library::Header,
+        host: &mut dyn Host,
+        tag_of: impl Fn(&[u8]) -> Option<ScriptTag>,
+    ) -> Result<Vec<Function>, Error> {
+        let generation = self.generation;
+        let version = self.version;
+        let machine = self.enter(true);
+        let chunk = machine
+            .compile(&text[header.len..], c"@user_function")
+            .map_err(|message| Error::owned([&b"ERR Error compiling function: "[..], &message].concat()))?;
+        let registry = run_library(machine, chunk, version, host);
+        machine.forget(chunk);
+        let registered = registry?.functions;
+        // A library with one function is the text of that function. Of several, the text says nothing about each.
+        let tag = if registered.len() == 1 { tag_of(text) } else { None };
+        let functions = registered.into_iter().map(|(name, registered)| {
+            let library::Registered { description, flags, callback } = registered;
+            let script = Script(Arc::new(Compiled {
+                // Scripts are known by the digest of their text; a function's is its library's, followed by its name.
+                sha: sha1_hex(&[text, b"\n", &name].concat()),
+                function: Some(name.into()),
+                tag,
+                text: if tag.is_some() { text.into() } else { Box::default() },
+                flags,
+                chunk: callback,
+                generation,
+            }));
+            Function { script, description }
+        });
+        Ok(functions.collect())
     }
 
     /// Compiles a script. It stays compiled until `unload` or `flush`.
@@ -108,11 +210,12 @@ impl Vm {
         tag: Option<ScriptTag>,
     ) -> Result<Script, Error> {
         let (flags, skip) = shebang::parse(body, self.version)?;
-        let chunk = self.machine.compile(&body[skip..], c"@user_script").map_err(|message| {
+        let chunk = self.scripts.compile(&body[skip..], c"@user_script").map_err(|message| {
             Error::owned([&b"ERR Error compiling script (new function): "[..], &message].concat())
         })?;
         Ok(Script(Arc::new(Compiled {
             sha,
+            function: None,
             tag,
             // Valkey shows the body with SCRIPT SHOW.
             text: if tag.is_some() || self.version.is_valkey() { body.into() } else { Box::default() },
@@ -124,8 +227,13 @@ impl Vm {
 
     /// Unloads a compiled script. It must not be started afterwards.
     pub fn unload(&mut self, script: &Script) {
-        if script.0.generation == self.generation {
-            self.machine.forget(script.0.chunk);
+        if !self.knows(script) {
+            return;
+        }
+        match (&script.0.function, &mut self.functions) {
+            (Some(_), Some(functions)) => functions.forget(script.0.chunk),
+            (Some(_), None) => {}
+            (None, _) => self.scripts.forget(script.0.chunk),
         }
     }
 
@@ -141,10 +249,14 @@ impl Vm {
         host: &mut dyn Host,
         reply: &mut Reply,
     ) -> Step {
-        assert_eq!(script.0.generation, self.generation, "the script was loaded since the last flush");
+        assert!(self.knows(script), "the script was loaded since the last flush");
         self.killed = false;
-        self.running = script.0.sha;
-        step(self.machine.start(script.0.chunk, &script.0.sha, keys, argv, host, reply))
+        (self.running, self.running_tag) = (script.0.sha, script.0.tag);
+        let (name, input) = match &script.0.function {
+            Some(name) => (&name[..], Input::Parameters { keys, argv }),
+            None => (&script.0.sha[..], Input::Globals { keys, argv }),
+        };
+        step(self.enter(script.0.function.is_some()).start(script.0.chunk, name, input, host, reply))
     }
 
     /// Resumes the suspended script, or ends it if it was killed.
@@ -153,14 +265,21 @@ impl Vm {
     /// If no script is suspended.
     pub fn resume(&mut self, host: &mut dyn Host, reply: &mut Reply) -> Step {
         if !self.killed {
-            return step(self.machine.resume(host, reply));
+            return step(self.machine_mut().resume(host, reply));
         }
-        assert!(self.machine.is_suspended(), "no script is suspended");
+        assert!(self.is_busy(), "no script is suspended");
         self.killed = false;
-        let location = self.machine.location();
-        self.machine.abandon();
-        convert::write_killed(&self.running, location, self.version, reply);
+        let version = self.version;
+        let machine = self.machine_mut();
+        let location = machine.location();
+        machine.abandon();
+        convert::write_killed(&machine.name(), location, version, reply);
         Step::Done
+    }
+
+    /// Returns whether a script was loaded since the last flush. Functions survive it.
+    fn knows(&self, script: &Script) -> bool {
+        script.0.function.is_some() || script.0.generation == self.generation
     }
 
     /// Returns the SHA-1 of the running script, or of the one that ran last.
@@ -168,50 +287,91 @@ impl Vm {
         self.running
     }
 
+    /// Returns the tag of the running script, or of the one that ran last.
+    pub fn running_tag(&self) -> Option<ScriptTag> {
+        self.running_tag
+    }
+
     /// Turns counting of instructions on or off. Scripts run slower while it is on.
     pub fn count_instructions(&mut self, on: bool) {
-        self.machine.count_instructions(on);
+        self.machines().for_each(|machine| machine.count_instructions(on));
+    }
+
+    fn machines(&mut self) -> impl Iterator<Item = &mut Machine> {
+        [Some(&mut self.scripts), self.functions.as_mut()].into_iter().flatten()
     }
 
     /// Returns the number of instructions of the running script, or of the one that ran last, if they were counted.
     pub fn instructions(&self) -> u64 {
-        self.machine.instructions()
+        self.machine().instructions()
     }
 
     /// Turns recording of executed lines on or off. Scripts run slower while it is on.
     pub fn note_lines(&mut self, on: bool) {
-        self.machine.note_lines(on);
+        self.machines().for_each(|machine| machine.note_lines(on));
     }
 
     /// Returns whether the running script, or the one that ran last, has reached a line, if lines were recorded. The
     /// first line is 1.
     pub fn has_reached(&self, line: usize) -> bool {
-        self.machine.has_reached(line)
+        self.machine().has_reached(line)
     }
 
     /// Returns whether a script is suspended.
     pub fn is_busy(&self) -> bool {
-        self.machine.is_suspended()
+        self.machine().is_suspended()
     }
 
     /// Makes the next `resume` end the suspended script. The script cannot notice or prevent this.
     pub fn kill(&mut self) {
-        self.killed = self.machine.is_suspended();
+        self.killed = self.is_busy();
     }
 
-    /// Discards the Lua state with all compiled scripts and the suspended script, if any.
+    /// Discards the Lua state with all compiled scripts and the suspended script, if any. Functions stay.
     pub fn flush(&mut self) {
-        let (counts, notes) = (self.machine.counts_instructions(), self.machine.notes_lines());
-        self.machine = new_machine(self.version, self.slice, self.memory_limit, self.machine.random());
-        self.machine.count_instructions(counts);
-        self.machine.note_lines(notes);
+        let (counts, notes) = (self.scripts.counts_instructions(), self.scripts.notes_lines());
+        let setup = setup(self.version, self.slice, self.memory_limit, self.scripts.random());
+        self.scripts = Machine::new(setup);
+        self.scripts.count_instructions(counts);
+        self.scripts.note_lines(notes);
         self.generation += 1;
         self.killed = false;
     }
 }
 
-fn new_machine(version: Version, slice: u32, memory_limit: usize, random: Random) -> Machine {
-    Machine::new(Setup {
+/// Runs the code of a library. Returns the functions that it has registered.
+fn run_library(
+    machine: &mut Machine,
+    chunk: Loaded,
+    version: Version,
+    host: &mut dyn Host,
+) -> Result<library::Registry, Error> {
+    let mut reply = Reply::new(Protocol::Resp2, version);
+    machine.open_library();
+    machine.with_stack(|lua| sandbox::choose_globals(lua, true));
+    let mut signal = machine.start(chunk, b"", Input::Nothing, host, &mut reply);
+    for _ in 1..LOAD_SLICES {
+        if signal == Signal::Slice {
+            signal = machine.resume(host, &mut reply);
+        }
+    }
+    if signal == Signal::Slice {
+        machine.abandon();
+        reply.raw(b"ERR FUNCTION LOAD timeout");
+    }
+    machine.with_stack(|lua| sandbox::choose_globals(lua, false));
+    let registry = machine.close_library();
+    let problem = match reply.as_bytes() {
+        [] if registry.functions.is_empty() => Error::new("ERR No functions registered"),
+        [] => return Ok(registry),
+        error => Error::owned([b"ERR Error registering functions: ", error].concat()),
+    };
+    registry.functions.values().for_each(|function| machine.forget(function.callback));
+    Err(problem)
+}
+
+fn setup(version: Version, slice: u32, memory_limit: usize, random: Random) -> Setup {
+    Setup {
         version,
         slice,
         memory_limit,
@@ -219,7 +379,7 @@ fn new_machine(version: Version, slice: u32, memory_limit: usize, random: Random
         globals: sandbox::globals,
         on_error: api::on_error,
         finish: convert::finish,
-    })
+    }
 }
 
 fn step(signal: Signal) -> Step {

@@ -180,6 +180,7 @@ impl World {
             node.replication.forced_acks = None;
             node.wall_jump_ms = 0;
             node.scripts.flush();
+            node.flush_functions();
             (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
             node.invalidate_all();
         }

@@ -3,11 +3,13 @@
 use super::World;
 use crate::store::Value;
 
-/// The data that SIM.RUN SNAPSHOT keeps: the keys of all nodes. Excludes connections, subscriptions, rules and the
+/// The data that SIM.RUN SNAPSHOT keeps: the keys and libraries of all nodes. Excludes connections, subscriptions, rules and the
 /// clock.
 #[derive(Clone, Default)]
 pub struct Snapshot {
     keys: Vec<Key>,
+    /// The texts of each node's libraries of functions.
+    libraries: Vec<Vec<Box<[u8]>>>,
 }
 
 #[derive(Clone)]
@@ -36,7 +38,9 @@ impl Snapshot {
                 }));
             }
         }
-        Snapshot { keys }
+        let libraries =
+            world.nodes.iter().map(|node| node.functions.texts().map(Box::from).collect()).collect();
+        Snapshot { keys, libraries }
     }
 
     /// Replaces the data of all nodes. The remaining times to live continue from the moment of the snapshot.
@@ -44,6 +48,7 @@ impl Snapshot {
         for index in 0..world.nodes.len() {
             let node = world.begin(index);
             (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
+            node.replace_functions(self.libraries.get(index).map_or(&[], Vec::as_slice));
         }
         for key in &self.keys {
             let node = world.begin(key.node);

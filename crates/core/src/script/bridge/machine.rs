@@ -13,7 +13,7 @@ use mlua_sys::{self as ffi, lua_State};
 
 use super::stack::{Function, Stack};
 use super::{callers, chunk, guard, memory, proxies};
-use crate::script::{Host, random::Random};
+use crate::script::{Host, library::Registry, random::Random};
 use crate::version::Version;
 use crate::wire::reply::{Protocol, Reply};
 
@@ -47,13 +47,26 @@ pub(in crate::script) struct Setup {
     pub globals: Function,
     /// Handles every error of a script: takes the error value and returns an error value.
     pub on_error: Function,
-    /// Turns the result of a script, on top of the stack, into its reply. The flag says whether it is an error.
-    pub finish: fn(&mut Stack, bool, &mut Reply),
+    pub finish: Finish,
 }
 
-/// A compiled chunk, identified by its key in Lua's registry.
+/// A compiled chunk or another function, identified by its key in Lua's registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::script) struct Loaded(c_int);
+pub(in crate::script) struct Loaded(pub(super) c_int);
+
+/// How a function gets the keys and the arguments of its call.
+#[derive(Clone, Copy)]
+pub(in crate::script) enum Input<'a> {
+    /// As the globals `KEYS` and `ARGV`.
+    Globals { keys: &'a [&'a [u8]], argv: &'a [&'a [u8]] },
+    /// As two parameters.
+    Parameters { keys: &'a [&'a [u8]], argv: &'a [&'a [u8]] },
+    /// There are none: the chunk of a library runs once, to register its functions.
+    Nothing,
+}
+
+/// Turns the result of a run, on top of the stack, into its reply. The flag says whether it is an error.
+pub(in crate::script) type Finish = fn(&mut Stack, bool, &mut Reply);
 
 /// The data that the functions of one machine share. Lua's allocator holds the pointer to it, through which every
 /// function finds it.
@@ -84,7 +97,9 @@ pub(in crate::script) struct Shared {
     notes_lines: Cell<bool>,
     lines: RefCell<Vec<bool>>,
     slice: c_int,
-    finish: fn(&mut Stack, bool, &mut Reply),
+    finish: Finish,
+    /// The functions that the library that is being loaded has registered.
+    pub library: RefCell<Option<Registry>>,
     host: Cell<Option<NonNull<dyn Host>>>,
     reply: Cell<Option<NonNull<Reply>>>,
     yielder: Cell<*const Yielder<(), Signal>>,
@@ -213,6 +228,7 @@ impl Machine {
             lines: RefCell::default(),
             slice: setup.slice.min(c_int::MAX as u32) as c_int,
             finish: setup.finish,
+            library: RefCell::default(),
             host: Cell::new(None),
             reply: Cell::new(None),
             yielder: Cell::new(ptr::null()),
@@ -303,13 +319,36 @@ impl Machine {
         unsafe { ffi::luaL_unref(self.shared().main.get(), ffi::LUA_REGISTRYINDEX, loaded.0) };
     }
 
+    /// Calls `change` with an empty part of the stack. No script may be suspended.
+    pub fn with_stack(&mut self, change: impl FnOnce(&mut Stack)) {
+        assert!(!self.suspended, "a script is suspended");
+        // SAFETY: nothing runs in the state, main's stack is at its bottom, and the memory limit is off between slices.
+        let mut stack = unsafe { Stack::running(self.shared().main.get(), self.shared()) };
+        change(&mut stack);
+        stack.set_len(0);
+    }
+
+    /// Begins to take the functions that a library registers.
+    pub fn open_library(&mut self) {
+        *self.shared().library.borrow_mut() = Some(Registry::default());
+    }
+
+    /// Ends this, and returns the functions.
+    pub fn close_library(&mut self) -> Registry {
+        self.shared().library.borrow_mut().take().unwrap_or_default()
+    }
+
+    /// Returns the name in error texts of the script that runs or ran last.
+    pub fn name(&self) -> Vec<u8> {
+        self.shared().name.borrow().clone()
+    }
+
     /// Runs a chunk until it ends or has used up its slice. `name` is its name in error texts.
     pub fn start(
         &mut self,
         chunk: Loaded,
         name: &[u8],
-        keys: &[&[u8]],
-        argv: &[&[u8]],
+        input: Input,
         host: &mut dyn Host,
         reply: &mut Reply,
     ) -> Signal {
@@ -335,14 +374,20 @@ impl Machine {
         let thread = shared.thread.get();
         // SAFETY: nothing runs on the thread, its stack has room for LUA_MINSTACK values, and the memory limit is off.
         unsafe {
-            ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, shared.plain_globals.get());
-            set_list(thread, shared.keys_name.get(), keys);
-            set_list(thread, shared.argv_name.get(), argv);
-            ffi::lua_settop(thread, ON_ERROR);
+            if let Input::Globals { keys, argv } = input {
+                ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, shared.plain_globals.get());
+                set_list(thread, shared.keys_name.get(), keys);
+                set_list(thread, shared.argv_name.get(), argv);
+                ffi::lua_settop(thread, ON_ERROR);
+            }
             let every = if shared.counts.get() { 1 } else { shared.slice };
             let lines = if shared.notes_lines.get() { ffi::LUA_MASKLINE } else { 0 };
             ffi::lua_sethook(thread, Some(on_event), ffi::LUA_MASKCOUNT | lines, every);
             ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, chunk.0);
+            if let Input::Parameters { keys, argv } = input {
+                push_list(thread, keys);
+                push_list(thread, argv);
+            }
         }
         self.drive(host, reply)
     }
@@ -472,6 +517,10 @@ impl Machine {
     pub fn random(&self) -> Random {
         *self.shared().random.borrow()
     }
+
+    pub fn set_random(&mut self, random: Random) {
+        *self.shared().random.borrow_mut() = random;
+    }
 }
 
 /// The limit for a chunk's text, in bytes: Lua's lexer counts the `=` of long brackets in an `int`. The memory limit
@@ -520,6 +569,18 @@ unsafe fn set_list(thread: *mut lua_State, name: c_int, items: &[&[u8]]) {
     // SAFETY: by the caller. The name is a string, which a table can have as a key.
     unsafe {
         ffi::lua_rawgeti_(thread, ffi::LUA_REGISTRYINDEX, name);
+        push_list(thread, items);
+        ffi::lua_rawset(thread, -3);
+    }
+}
+
+/// Pushes a new list.
+///
+/// # Safety
+/// Nothing runs on `thread`, there is room for two values, and the memory limit is off.
+unsafe fn push_list(thread: *mut lua_State, items: &[&[u8]]) {
+    // SAFETY: by the caller.
+    unsafe {
         // The list grows item by item as in Redis: for a list with holes, `#` depends on the allocated size.
         let room = if items.is_empty() { 0 } else { items.len().next_power_of_two() };
         ffi::lua_createtable(thread, room as c_int, 0);
@@ -527,7 +588,6 @@ unsafe fn set_list(thread: *mut lua_State, name: c_int, items: &[&[u8]]) {
             ffi::lua_pushlstring_(thread, item.as_ptr().cast(), item.len());
             ffi::lua_rawseti_(thread, -2, i as c_int + 1);
         }
-        ffi::lua_rawset(thread, -3);
     }
 }
 
@@ -537,10 +597,11 @@ fn serve(yielder: &Yielder<(), Signal>, shared: &Shared) {
     shared.yielder.set(yielder);
     let thread = shared.thread.get();
     loop {
-        // SAFETY: a function without arguments is on top, and below it the handler. `lua_pcall` catches whatever is raised.
+        // SAFETY: the handler is followed by a function and its arguments. `lua_pcall` catches whatever is raised.
         let failed = unsafe {
+            let arguments = ffi::lua_gettop(thread) - ON_ERROR - 1;
             shared.memory.enforced.set(true);
-            let status = ffi::lua_pcall(thread, 0, 1, ON_ERROR);
+            let status = ffi::lua_pcall(thread, arguments, 1, ON_ERROR);
             shared.memory.enforced.set(false);
             status != 0
         };

@@ -35,5 +35,5 @@ mod stack;
 #[cfg(test)]
 mod tests;
 
-pub(super) use machine::{Loaded, Machine, Setup, Signal};
+pub(super) use machine::{Input, Loaded, Machine, Setup, Signal};
 pub(super) use stack::{Function, LuaType, Raise, Raised, Stack, truncate, truncate_to_i32};

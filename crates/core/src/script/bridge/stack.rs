@@ -7,7 +7,7 @@ use std::{mem, ptr, slice};
 use mlua_sys::{self as ffi, lua_CFunction, lua_State};
 
 use super::callers;
-use super::machine::{Shared, raise_end};
+use super::machine::{Loaded, Shared, raise_end};
 
 /// A function that scripts can call. Its arguments are at 1..=`stack.len()`. It returns the number of its results,
 /// which are the topmost values.
@@ -521,6 +521,28 @@ impl<'a> Stack<'a> {
         let key = unsafe { ffi::luaL_ref(self.state, ffi::LUA_REGISTRYINDEX) };
         self.top -= 1;
         key
+    }
+
+    /// Keeps a copy of the function at `index` in the registry until the machine forgets it.
+    pub fn keep_function(&mut self, index: i32) -> Loaded {
+        self.push_copy(index);
+        Loaded(self.keep())
+    }
+
+    /// Pushes the guarded table of globals.
+    pub fn push_globals(&mut self) {
+        self.push_kept(self.shared.environment(true));
+    }
+
+    /// Pushes the metatable of the value at `index`, or nil if it has none.
+    pub fn push_metatable(&mut self, index: i32) {
+        let index = self.existing(index);
+        self.one_more();
+        // SAFETY: a value is there, and there is room.
+        if unsafe { ffi::lua_getmetatable(self.state, index) } == 0 {
+            return self.push_nil();
+        }
+        self.pushed();
     }
 
     /// Pushes the value that the registry keeps under a key.

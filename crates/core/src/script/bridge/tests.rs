@@ -111,7 +111,7 @@ fn machine() -> Machine {
 fn run(machine: &mut Machine, body: &str) -> String {
     let chunk = machine.compile(body.as_bytes(), c"@test").expect("it compiles");
     let mut reply = Reply::new(Protocol::Resp2, Version::V7_4);
-    let mut signal = machine.start(chunk, b"test", &[], &[], &mut Nobody, &mut reply);
+    let mut signal = machine.start(chunk, b"test", Input::Nothing, &mut Nobody, &mut reply);
     while signal == Signal::Slice {
         signal = machine.resume(&mut Nobody, &mut reply);
     }
@@ -195,7 +195,7 @@ fn an_ended_script_leaves_a_working_thread() {
     let mut machine = machine();
     let chunk = machine.compile(b"while true do pcall(raise) end", c"@test").expect("it compiles");
     let mut reply = Reply::new(Protocol::Resp2, Version::V7_4);
-    assert_eq!(machine.start(chunk, b"test", &[], &[], &mut Nobody, &mut reply), Signal::Slice);
+    assert_eq!(machine.start(chunk, b"test", Input::Nothing, &mut Nobody, &mut reply), Signal::Slice);
     assert_eq!(machine.location(), Some((b"@test".to_vec(), 1)));
     machine.abandon();
     assert!(!machine.is_suspended());

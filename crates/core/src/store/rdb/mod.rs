@@ -14,6 +14,7 @@
 mod crc64;
 mod intset;
 mod kinds;
+mod libraries;
 pub(super) mod listpack;
 mod load;
 mod lzf;
@@ -24,6 +25,7 @@ mod writer;
 mod ziplist;
 mod zipmap;
 
+pub use self::libraries::{dump_libraries, restore_libraries};
 use self::reader::Reader;
 use self::writer::Writer;
 use super::{Limits, Value};
@@ -71,20 +73,23 @@ pub fn seal(mut object: Vec<u8>, version: Version) -> Vec<u8> {
 ///
 /// Fails if the checksum or the format version is wrong, or the object is malformed.
 pub fn restore(payload: &[u8], limits: &Limits) -> Result<Value, Refusal> {
+    check(payload, limits.version)?;
+    // As in Redis, the object's reader may read into the footer, and bytes between the object and the footer are
+    // ignored.
+    load::value(&mut Reader::new(payload), limits).ok_or(Refusal::BadFormat)
+}
+
+/// Checks the format version and the checksum at the end of a payload.
+fn check(payload: &[u8], reader: Version) -> Result<(), Refusal> {
     let footer_at = payload.len().checked_sub(FOOTER_BYTES).ok_or(Refusal::VersionOrChecksum)?;
     let (body, checksum) = payload.split_at(footer_at + 2);
     let version = u16::from_le_bytes([body[footer_at], body[footer_at + 1]]);
     // Valkey refuses what Redis has written since the two parted.
-    let is_foreign = limits.version.is_valkey() && (12..80).contains(&version);
-    if version > format_version(limits.version)
-        || is_foreign
-        || crc64::checksum(body).to_le_bytes() != checksum
-    {
+    let is_foreign = reader.is_valkey() && (12..80).contains(&version);
+    if version > format_version(reader) || is_foreign || crc64::checksum(body).to_le_bytes() != checksum {
         return Err(Refusal::VersionOrChecksum);
     }
-    // As in Redis, the object's reader may read into the footer, and bytes between the object and the footer are
-    // ignored.
-    load::value(&mut Reader::new(payload), limits).ok_or(Refusal::BadFormat)
+    Ok(())
 }
 
 #[cfg(test)]

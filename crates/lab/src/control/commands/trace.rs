@@ -2,6 +2,7 @@
 
 use super::{Answer, Lab};
 use crate::control::args::{Args, SimError, state};
+use redlatch_core::node::Node;
 
 pub const USAGE: &[&str] =
     &["SIM.TRACE START <file>", "SIM.TRACE STOP", "SIM.TRACE MARK <text>", "SIM.TRACE DIGEST"];
@@ -9,7 +10,7 @@ pub const USAGE: &[&str] =
 /// A parsed SIM.TRACE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TraceCommand {
-    /// Records everything to this file from now on. Fails if there are keys.
+    /// Records everything to this file from now on. Fails if there are keys or functions.
     Start(String),
     Stop,
     /// Adds a comment to the trace.
@@ -34,7 +35,7 @@ impl TraceCommand {
 }
 
 impl Lab {
-    /// Begins a trace. Fails if there are keys or another trace is being written.
+    /// Begins a trace. Fails if there are keys or functions, or another trace is being written.
     pub(crate) fn begin_trace(&mut self) -> Result<(), SimError> {
         self.check_may_trace()?;
         self.start_trace();
@@ -45,8 +46,10 @@ impl Lab {
         if self.is_traced() {
             return Err(state("a trace is being written already: SIM.TRACE STOP ends it"));
         }
-        if self.world.nodes().iter().any(|node| node.store.dbs.iter().any(|db| !db.is_empty())) {
-            return Err(state("a trace begins without keys: SIM.RUN RESET removes them"));
+        let has_data =
+            |node: &Node| !node.functions.is_empty() || node.store.dbs.iter().any(|db| !db.is_empty());
+        if self.world.nodes().iter().any(has_data) {
+            return Err(state("a trace begins without keys and functions: SIM.RUN RESET removes them"));
         }
         if let Some(what) = self.untraceable() {
             return Err(state(format!("a trace cannot begin with {what}: SIM.RUN RESET ends most of this")));
