@@ -13,6 +13,7 @@ mod digest;
 pub mod execute;
 pub mod notify;
 pub mod output;
+pub mod permissions;
 pub mod pubsub;
 pub mod replication;
 pub mod scripts;
@@ -24,6 +25,7 @@ pub mod tracking;
 
 use std::rc::Rc;
 
+use crate::acl::Acl;
 use crate::rng::Rng;
 use crate::stages::{Interest, Stages, Ticket};
 use crate::store::{Now, Store, Timer};
@@ -56,6 +58,7 @@ pub struct Node {
     /// The node's number in the world.
     pub index: usize,
     pub config: Config,
+    pub acl: Acl,
     pub store: Store,
     pub sessions: Sessions,
     pub pubsub: pubsub::PubSub,
@@ -111,6 +114,7 @@ impl Node {
         let replication_id = rng.hex(40);
         Node {
             index,
+            acl: Acl::new(&config),
             store: Store::new(config.databases, now, limits),
             sessions: Sessions::default(),
             pubsub: Default::default(),
@@ -150,13 +154,14 @@ impl Node {
     /// Connects a client, with `control` through the control port. Beyond `maxclients` the client gets an error and is
     /// disconnected.
     pub fn open(&mut self, addr: String, laddr: String, control: bool) -> SessionId {
-        let id = self.sessions.open(self.config.version, addr, laddr, self.store.now.mono_us);
+        let user = self.acl.default_user().clone();
+        let authenticated = user.is_open();
+        let id = self.sessions.open(self.config.version, addr, laddr, user, self.store.now.mono_us);
         self.stats.connections_received += 1;
         let is_full = self.sessions.len() > self.config.maxclients || self.states.has(State::MaxClients);
         let refused = is_full && !control;
-        let needs_password = !self.config.requirepass.is_empty();
         let session = &mut self.sessions[id];
-        session.authenticated = !needs_password;
+        session.authenticated = authenticated;
         session.is_control = control;
         if refused {
             session.output.append(|reply| reply.error(b"ERR max number of clients reached"));

@@ -1,10 +1,13 @@
 //! Sessions: the state that a node keeps for each connected client.
 
+use std::rc::Rc;
+
 use smallvec::SmallVec;
 
 use super::blocking::Ticket;
 use super::output::Output;
 use super::tracking::Tracking;
+use crate::acl::User;
 pub use crate::conn::{ConnId, SessionId};
 use crate::version::Version;
 use crate::wheel::TimerId;
@@ -142,6 +145,7 @@ pub struct Session {
     pub lib_ver: Vec<u8>,
     pub db: usize,
     pub authenticated: bool,
+    pub user: Rc<User>,
     pub created_us: u64,
     pub active_us: u64,
     pub last_command: &'static str,
@@ -180,7 +184,14 @@ pub struct Session {
 }
 
 impl Session {
-    fn new(id: SessionId, version: Version, addr: String, laddr: String, now_us: u64) -> Session {
+    fn new(
+        id: SessionId,
+        version: Version,
+        addr: String,
+        laddr: String,
+        user: Rc<User>,
+        now_us: u64,
+    ) -> Session {
         Session {
             id,
             addr,
@@ -191,6 +202,7 @@ impl Session {
             lib_ver: Vec::new(),
             db: 0,
             authenticated: true,
+            user,
             created_us: now_us,
             active_us: now_us,
             last_command: "NULL",
@@ -297,14 +309,21 @@ impl std::ops::IndexMut<SessionId> for Sessions {
 
 impl Sessions {
     /// Adds a session for a new client.
-    pub fn open(&mut self, version: Version, addr: String, laddr: String, now_us: u64) -> SessionId {
+    pub fn open(
+        &mut self,
+        version: Version,
+        addr: String,
+        laddr: String,
+        user: Rc<User>,
+        now_us: u64,
+    ) -> SessionId {
         self.last_number += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() as u32 - 1
         });
         let id = SessionId { slot, number: self.last_number };
-        self.slots[slot as usize] = Some(Box::new(Session::new(id, version, addr, laddr, now_us)));
+        self.slots[slot as usize] = Some(Box::new(Session::new(id, version, addr, laddr, user, now_us)));
         self.len += 1;
         id
     }
