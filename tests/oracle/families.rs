@@ -33,6 +33,7 @@ macro_rules! families {
 }
 
 families! {
+    acl,
     bitmaps,
     blocking,
     clients,

@@ -27,3 +27,18 @@ pub fn is_equal(one: &Hash, other: &Hash) -> bool {
     let difference = one.iter().zip(other).fold(0, |bits, (one, other)| bits | (one ^ other));
     std::hint::black_box(difference) == 0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_sha_256_in_lower_case_hex() {
+        let hex = b"148de9c5a7a44d19e56cd9ae1a554bf67847afb0c58f6e12fa29ac7ddfca9940";
+        assert_eq!(&hash(b"p"), hex);
+        assert_eq!(parse_hash(hex), Some(*hex));
+        assert_eq!(parse_hash(&hex.to_ascii_uppercase()), None);
+        assert_eq!(parse_hash(&hex[1..]), None);
+        assert!(is_equal(hex, hex) && !is_equal(hex, &hash(b"q")));
+    }
+}
