@@ -132,8 +132,8 @@ impl Selector {
                 rules.push([&[sign(allow)], row.name.as_bytes()].concat());
             }
             if !allow && let Some(words) = self.first_args.get(&number) {
-                let print = |word: &Box<[u8]>| [b"+", row.name.as_bytes(), b"|", word].concat();
-                rules.extend(words.iter().map(print));
+                let rule = |word: &[u8]| [b"+", row.name.as_bytes(), b"|", word].concat();
+                rules.extend(words.iter().map(|word| rule(word)));
             }
         }
         rules

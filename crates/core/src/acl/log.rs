@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use crate::version::Version;
+
 /// The greatest distance in time of refusals that share an entry, in ms.
 const GROUPING_MS: i64 = 60_000;
 
@@ -59,9 +61,13 @@ pub struct Log {
 }
 
 impl Log {
-    /// Adds an entry, or counts it in a recent one that is alike. Keeps at most `max_len` entries.
-    pub fn add(&mut self, entry: Entry, max_len: usize) {
+    /// Adds an entry, or counts it in a recent one that is alike. A new entry shortens the log to `max_len` entries. Since
+    /// 7.2, a length of 0 turns the log off.
+    pub fn add(&mut self, entry: Entry, max_len: usize, version: Version) {
         self.refused[entry.reason as usize] += 1;
+        if max_len == 0 && version >= Version::V7_2 {
+            return self.entries.clear();
+        }
         let is_alike = |known: &Entry| {
             known.reason == entry.reason
                 && known.context == entry.context
@@ -77,7 +83,7 @@ impl Log {
         } else {
             self.entries.push_front(Entry { id: self.next_id, ..entry });
             self.next_id += 1;
+            self.entries.truncate(max_len);
         }
-        self.entries.truncate(max_len);
     }
 }

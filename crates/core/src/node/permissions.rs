@@ -190,7 +190,7 @@ impl Node {
             updated_ms: now_ms,
         };
         let max_len = self.config.get("acllog-max-len").and_then(|text| text.parse().ok()).unwrap_or(0);
-        self.acl.log.add(entry, max_len);
+        self.acl.log.add(entry, max_len, self.config.version);
     }
 }
 
