@@ -253,14 +253,15 @@ fn join_selectors(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, ParseError> {
     let mut rules = Vec::new();
     let mut open: Option<(&[u8], Vec<u8>)> = None;
     for word in words {
+        // An opening word replaces one that is open.
+        if word.starts_with(b"(") && !word.ends_with(b")") {
+            open = Some((word, word.to_vec()));
+            continue;
+        }
         match &mut open {
             Some((_, rule)) => {
                 rule.push(b' ');
                 rule.extend_from_slice(c_text(word));
-            }
-            None if word.starts_with(b"(") && !word.ends_with(b")") => {
-                open = Some((word, word.to_vec()));
-                continue;
             }
             None => rules.push(word.to_vec()),
         }
