@@ -6,6 +6,7 @@
 //! - [`world`]: several nodes that share one clock and one sequence of events.
 //! - [`stages`]: the interface through which a test observes the core and interferes with it.
 //! - [`node`]: one server: sessions, dispatch, blocking, pub/sub, settings.
+//! - [`acl`]: users and what they may run.
 //! - [`commands`]: one table row and one handler function for each command.
 //! - [`script`]: the Lua engine.
 //! - [`store`] and [`wheel`]: values and timers.
@@ -13,6 +14,7 @@
 //!
 //! This crate knows nothing of locks, rules, traces or checkers. Crates that add them plug in through [`stages`].
 
+pub mod acl;
 pub mod commands;
 mod conn;
 pub mod error;

@@ -357,7 +357,7 @@ fn type_of(session: &Session) -> ClientType {
 
 impl Node {
     /// Returns the line of CLIENT LIST for one client. The buffer sizes are those of an idle connection.
-    fn describe(&self, session: &Session) -> String {
+    pub(crate) fn describe(&self, session: &Session) -> String {
         let now_us = self.store.now.mono_us;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let queued = session.multi.as_ref().map_or(-1, |multi| multi.commands.len() as i64);
@@ -388,10 +388,11 @@ impl Node {
             line += &format!(" watch={}", session.watched.len());
         }
         line += &format!(
-            " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs=1024 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user=default redir={} resp={}",
+            " qbuf=0 qbuf-free=0 argv-mem=0 multi-mem={queued_bytes} rbs=1024 rbp=0 obl={} oll=0 omem=0 tot-mem={} events=r cmd={} user={} redir={} resp={}",
             session.output.held_len(),
             1024 + queued_bytes + session.output.held_len(),
             session.last_command,
+            text(session.user.name()),
             session.tracking.as_ref().map_or(-1, |tracking| tracking.redirect as i64),
             if session.protocol() == Protocol::Resp3 { 3 } else { 2 },
         );
@@ -536,7 +537,7 @@ impl KillFilter<'_> {
             && self.laddr.is_none_or(|addr| session.laddr.as_bytes() == addr)
             && self.id.is_none_or(|id| session.id.number == id)
             && self.kind.is_none_or(|kind| type_of(session) == kind)
-            && self.user.is_none_or(|user| user == b"default" && session.authenticated)
+            && self.user.is_none_or(|user| user == session.user.name())
             && self.max_age_s.is_none_or(|age| (now_us - session.created_us) / 1_000_000 >= age)
             && !(self.keep_caller && session.id == caller)
     }
@@ -605,7 +606,7 @@ fn parse_kill_filter<'a>(ctx: &Ctx<'a>) -> Result<KillFilter<'a>, Error> {
             filter.laddr = Some(words.word()?);
         } else if words.take_with("USER", 1) {
             let user = words.word()?;
-            if user != b"default" {
+            if ctx.node.acl.user(user).is_none() {
                 let mut text = b"ERR No such user '".to_vec();
                 text.extend_from_slice(user);
                 text.push(b'\'');

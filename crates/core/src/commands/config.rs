@@ -95,6 +95,9 @@ fn config_set(ctx: &mut Ctx) -> Outcome {
     }
     let pairs: Vec<(&[u8], &[u8])> = pairs.iter().map(|[name, value]| (*name, *value)).collect();
     ctx.node.config.set(&pairs)?;
+    if pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"requirepass")) {
+        ctx.node.update_default_password();
+    }
     ctx.node.store.limits = ctx.node.config.limits();
     ctx.node.slowlog.entries.truncate(ctx.node.config.slowlog_max_len);
     ctx.reply.ok();

@@ -93,7 +93,7 @@ fn auth(ctx: &mut Ctx) -> Outcome {
     if ctx.argv.len() > 3 {
         return Err(error::SYNTAX);
     }
-    let no_password_set = ctx.node.config.requirepass.is_empty();
+    let no_password_set = ctx.node.acl.default_user().has_no_password();
     let (user, password): (&[u8], &[u8]) = match ctx.argv {
         [_, password] => {
             if no_password_set {
@@ -112,26 +112,15 @@ fn auth(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Authenticates a client as `default`, the only user. Without a password, accepts any. Returns false if the refusal
-/// gets no reply: since 7.2, Redis (but not Valkey) is silent when part of a reply, that of EXEC, is already written.
+/// Authenticates a client. Returns false if the refusal gets no reply: since 7.2, Redis (but not Valkey) is silent when part
+/// of a reply, that of EXEC, is already written.
 fn authenticate(ctx: &mut Ctx, user: &[u8], password: &[u8]) -> Result<bool, Error> {
-    let expected = &ctx.node.config.requirepass;
-    if user != b"default" || !(expected.is_empty() || is_equal_in_constant_time(expected, password)) {
+    if !ctx.node.authenticate(ctx.id, user, password, ctx.argv[0]) {
         let version = ctx.version();
         let is_silent = ctx.origin == Origin::Exec && version >= Version::V7_2 && !version.is_valkey();
         return if is_silent { Ok(false) } else { Err(WRONG_PASSWORD) };
     }
-    ctx.session().authenticated = true;
     Ok(true)
-}
-
-/// Compares a password with what a client offers. The time depends only on the length of the offer, so that it tells
-/// nothing about the password.
-fn is_equal_in_constant_time(password: &[u8], offered: &[u8]) -> bool {
-    let differs = offered.iter().enumerate().fold(password.len() ^ offered.len(), |differs, (at, byte)| {
-        differs | usize::from(byte ^ password.get(at).copied().unwrap_or_default())
-    });
-    std::hint::black_box(differs) == 0
 }
 
 fn hello(ctx: &mut Ctx) -> Outcome {
@@ -176,7 +165,7 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     {
         return Ok(());
     }
-    if !ctx.session().authenticated {
+    if ctx.node.must_authenticate(&ctx.node.sessions[ctx.id]) {
         let protocol = if ctx.version() >= Version::V7_2 { "<proto> " } else { "" };
         return Err(Error::owned(format!(
             "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO {protocol}AUTH \
@@ -275,13 +264,12 @@ impl Node {
         self.disable_tracking(id);
         self.unwatch(id);
         self.monitors.retain(|&monitor| monitor != id);
-        let authenticated = self.config.requirepass.is_empty();
+        self.set_default_user(id);
         let session = &mut self.sessions[id];
         session.multi = None;
         session.monitor = false;
         session.db = 0;
         session.name.clear();
-        session.authenticated = authenticated;
         session.reply_mode = ReplyMode::On;
         session.no_evict = false;
         session.no_touch = false;

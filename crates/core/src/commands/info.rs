@@ -143,7 +143,7 @@ fn persistence(node: &Node) -> String {
 
 fn stats(node: &Node) -> String {
     let (stats, tracking) = (&node.stats, node.tracking.sizes());
-    format!(
+    let mut text = format!(
         "total_connections_received:{}\r\ntotal_commands_processed:{}\r\ninstantaneous_ops_per_sec:0\r\n\
          rejected_connections:{}\r\nsync_full:0\r\nsync_partial_ok:0\r\nsync_partial_err:0\r\n{}expired_keys:{}\r\n\
          expired_stale_perc:0.00\r\nexpired_time_cap_reached_count:0\r\nevicted_keys:0\r\nevicted_clients:0\r\n\
@@ -169,7 +169,13 @@ fn stats(node: &Node) -> String {
         tracking[2],
         stats.error_replies,
         stats.output_limit_disconnections,
-    )
+    );
+    if node.config.version >= Version::V7_2 {
+        for (name, count) in ["auth", "cmd", "key", "channel"].iter().zip(node.acl.log.refused) {
+            text += &format!("acl_access_denied_{name}:{count}\r\n");
+        }
+    }
+    text
 }
 
 fn modules(node: &Node) -> String {

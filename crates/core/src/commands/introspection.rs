@@ -3,6 +3,7 @@
 use super::command::*;
 use super::ctx::Ctx;
 use super::table;
+use crate::acl::{categories, row_named};
 use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::version::Version;
@@ -130,7 +131,7 @@ fn command_list(ctx: &mut Ctx) -> Outcome {
             keep = Box::new(|row| glob::matches(pattern, row.name.as_bytes(), true));
         } else if words.take_with("ACLCAT", 1) {
             let category = String::from_utf8_lossy(words.word()?).to_ascii_lowercase();
-            keep = Box::new(move |row| categories(row).contains(&category.as_str()));
+            keep = Box::new(move |row| categories(row).any(|name| name == category));
         } else if words.take_with("MODULE", 1) {
             words.pop();
             keep = Box::new(|_| false);
@@ -158,7 +159,7 @@ fn command_info(ctx: &mut Ctx) -> Outcome {
     let names = &ctx.argv[2..];
     ctx.reply.array(names.len());
     for name in names {
-        match by_full_name(name, version) {
+        match row_named(name, version) {
             Some(row) => describe(ctx.reply, row, version),
             None => ctx.reply.null(),
         }
@@ -171,19 +172,11 @@ fn command_docs(ctx: &mut Ctx) -> Outcome {
     let rows: Vec<&Command> = if ctx.argv.len() == 2 {
         table::all(version).collect()
     } else {
-        ctx.argv[2..].iter().filter_map(|name| by_full_name(name, version)).collect()
+        ctx.argv[2..].iter().filter_map(|name| row_named(name, version)).collect()
     };
     ctx.reply.map(rows.len());
     rows.iter().for_each(|row| document(ctx.reply, row, version));
     Ok(())
-}
-
-/// Finds a row by `name` or `container|name`.
-fn by_full_name(name: &[u8], version: Version) -> Option<&'static Command> {
-    match name.iter().position(|&byte| byte == b'|') {
-        Some(bar) => table::find_by_name(&name[..bar], version)?.subcommand(&name[bar + 1..]),
-        None => table::find_by_name(name, version),
-    }
 }
 
 /// Writes the ten fields of COMMAND INFO.
@@ -197,7 +190,7 @@ fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.int(first);
     reply.int(last);
     reply.int(step);
-    statuses(reply, categories(row).into_iter().map(|name| format!("@{name}")));
+    statuses(reply, categories(row).map(|name| format!("@{name}")));
     reply.set(row.tips.len());
     row.tips.iter().for_each(|tip| reply.bulk(tip.as_bytes()));
     reply.set(row.keys.len());
@@ -220,48 +213,6 @@ fn statuses<T: AsRef<str>>(reply: &mut Reply, names: impl Iterator<Item = T>) {
     }
     reply.end_set(at, count);
 }
-
-/// Returns all ACL categories of a command: those of its row and those that its flags imply.
-fn categories(row: &Command) -> Vec<&'static str> {
-    let implied = [
-        (row.has(WRITE), "write"),
-        (row.has(READONLY) && row.group != Group::Scripting, "read"),
-        (row.has(ADMIN), "admin"),
-        (row.has(ADMIN), "dangerous"),
-        (row.has(PUBSUB), "pubsub"),
-        (row.has(FAST), "fast"),
-        (!row.has(FAST), "slow"),
-        (row.has(BLOCKING), "blocking"),
-    ];
-    let all: Vec<&str> =
-        implied.iter().filter(|(is, _)| *is).map(|(_, name)| *name).chain(row.acl.iter().copied()).collect();
-    ACL_ORDER.iter().copied().filter(|name| all.contains(name)).collect()
-}
-
-/// The order in which categories are listed.
-const ACL_ORDER: [&str; 21] = [
-    "keyspace",
-    "read",
-    "write",
-    "set",
-    "sortedset",
-    "list",
-    "hash",
-    "string",
-    "bitmap",
-    "hyperloglog",
-    "geo",
-    "stream",
-    "pubsub",
-    "admin",
-    "fast",
-    "slow",
-    "blocking",
-    "dangerous",
-    "connection",
-    "transaction",
-    "scripting",
-];
 
 /// Returns the first key, the last key and the step, the description for clients that do not know key specs. It covers
 /// one range, or adjacent ranges.
@@ -396,6 +347,19 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
     if !row.accepts(call.len(), ctx.version()) {
         return Err(Error::new("ERR Invalid number of arguments specified for command"));
     }
+    let keys = keys_in_call(row, call, ctx.version());
+    if keys.is_empty() && !row.has(NO_MANDATORY_KEYS) {
+        return Err(Error::new("ERR Invalid arguments specified for command"));
+    }
+    Ok(keys)
+}
+
+/// Returns the positions of the keys in a call of a command, with the flags of each.
+pub(crate) fn keys_in_call(
+    row: &Command,
+    call: &[&[u8]],
+    version: Version,
+) -> Vec<(usize, &'static [&'static str])> {
     let mut keys: Vec<(usize, &[&str])> = Vec::new();
     for spec in row.keys {
         let positions = match spec.begin {
@@ -403,16 +367,13 @@ fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
             _ => key_positions(std::slice::from_ref(spec), call),
         };
         let is_variable = spec.flags.contains(&"variable_flags");
-        let flags = if is_variable { (row.variable_flags)(call, ctx.version()) } else { spec.flags };
+        let flags = if is_variable { (row.variable_flags)(call, version) } else { spec.flags };
         match positions {
             Some(positions) => keys.extend(positions.into_iter().map(|at| (at, flags))),
             None => keys.extend(keys_loosely_counted(spec, call).map(|at| (at, &[] as &[&str]))),
         }
     }
-    if keys.is_empty() && !row.has(NO_MANDATORY_KEYS) {
-        return Err(Error::new("ERR Invalid arguments specified for command"));
-    }
-    Ok(keys)
+    keys
 }
 
 /// Returns the positions of keys when their count is not a valid number: like Redis, parses the count as C's `atoi`

@@ -5,6 +5,7 @@ pub mod ctx;
 pub mod edit;
 pub mod table;
 
+mod acl;
 mod bitfield;
 mod bitmaps;
 mod clients;
@@ -24,7 +25,7 @@ mod hashes;
 mod help;
 mod hyperloglogs;
 mod info;
-mod introspection;
+pub(crate) mod introspection;
 mod keys;
 mod lcs;
 mod list_moves;

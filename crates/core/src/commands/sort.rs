@@ -98,6 +98,9 @@ impl<'a> Options<'a> {
             get: Vec::new(),
             store: None,
         };
+        // The keys that BY and GET name depend on the data, so they need permission to read every key.
+        let user = &ctx.node.sessions[ctx.id].user;
+        let may_read_every_key = user.may_read_every_key(ctx.command, ctx.argv, ctx.version());
         let mut words = ctx.words(2);
         while !words.is_empty() {
             if words.take("ASC") {
@@ -113,9 +116,20 @@ impl<'a> Options<'a> {
             } else if words.take_with("BY", 1) {
                 let pattern = words.word()?;
                 options.by = Some(pattern);
-                options.unsorted |= !pattern.contains(&b'*');
+                let names_keys = pattern.contains(&b'*');
+                options.unsorted |= !names_keys;
+                if names_keys && !may_read_every_key {
+                    return Err(Error::new(
+                        "ERR BY option of SORT denied due to insufficient ACL permissions.",
+                    ));
+                }
             } else if words.take_with("GET", 1) {
                 options.get.push(words.word()?);
+                if !may_read_every_key {
+                    return Err(Error::new(
+                        "ERR GET option of SORT denied due to insufficient ACL permissions.",
+                    ));
+                }
             } else {
                 return Err(error::SYNTAX);
             }

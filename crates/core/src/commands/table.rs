@@ -8,6 +8,7 @@ use crate::version::Version;
 
 /// The rows of every family.
 const FAMILIES: &[&[Command]] = &[
+    acl::COMMANDS,
     bitfield::COMMANDS,
     bitmaps::COMMANDS,
     clients::COMMANDS,

@@ -7,6 +7,7 @@ use super::ctx::{Ctx, Origin};
 use super::table;
 use crate::error::{Error, Outcome};
 use crate::node::Node;
+use crate::node::permissions::Source;
 use crate::node::session::{Multi, OwnedArgs, SessionId};
 use crate::wire::Reply;
 
@@ -137,7 +138,9 @@ impl Node {
             let argv = owned.args();
             let Some(command) = table::find(&argv, self.config.version) else { continue };
             let start = reply.len();
-            if let Err(error) = self.call(id, command, &argv, reply, Origin::Exec) {
+            let permitted = self.authorize(id, command, &argv, Source::Exec);
+            let outcome = permitted.and_then(|()| self.call(id, command, &argv, reply, Origin::Exec));
+            if let Err(error) = outcome {
                 reply.truncate(start);
                 self.write_error(reply, &error);
             }

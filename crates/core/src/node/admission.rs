@@ -2,6 +2,7 @@
 
 use super::Node;
 use super::config::DebugCommand;
+use super::permissions::Source;
 use super::session::SessionId;
 use crate::commands::command::{
     ADMIN, ALLOW_BUSY, BLOCKING, Command, Group, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, WRITE,
@@ -37,7 +38,7 @@ impl Node {
     /// Returns the row of a command, or the error that says why it may not run.
     #[inline(always)] // Every command passes here, from two places.
     pub(super) fn admit(
-        &self,
+        &mut self,
         id: SessionId,
         argv: &[&[u8]],
         caller: Caller,
@@ -71,7 +72,7 @@ impl Node {
         match caller {
             Caller::Client if !self.allows(id, command) => return Err(error::NO_DEBUG),
             Caller::Client => self.admit_request(id, command, argv)?,
-            Caller::Script { read_only, wrote } => self.admit_call(command, read_only, wrote)?,
+            Caller::Script { read_only, wrote } => self.admit_call(id, command, argv, read_only, wrote)?,
         }
         Ok(command)
     }
@@ -89,9 +90,14 @@ impl Node {
     }
 
     /// Makes the checks that apply only to clients' requests.
-    fn admit_request(&self, id: SessionId, command: &Command, argv: &[&[u8]]) -> Result<(), Error> {
+    fn admit_request(
+        &mut self,
+        id: SessionId,
+        command: &'static Command,
+        argv: &[&[u8]],
+    ) -> Result<(), Error> {
         let session = &self.sessions[id];
-        if !session.authenticated && !command.has(NO_AUTH) {
+        if self.must_authenticate(session) && !command.has(NO_AUTH) {
             return Err(error::NO_AUTH);
         }
         if session.multi.is_some() && command.has(NO_MULTI) {
@@ -102,7 +108,9 @@ impl Node {
                 _ => Error::new("ERR Command not allowed inside a transaction"),
             });
         }
+        self.authorize(id, command, argv, Source::Request)?;
         self.check_writes(id, command, argv)?;
+        let session = &self.sessions[id];
         if session.protocol() == Protocol::Resp2
             && session.is_subscriber()
             && !FOR_SUBSCRIBERS.contains(&command.name)
@@ -121,7 +129,14 @@ impl Node {
     }
 
     /// Makes the checks that apply only to calls from scripts.
-    fn admit_call(&self, command: &Command, read_only: bool, wrote: bool) -> Result<(), Error> {
+    fn admit_call(
+        &mut self,
+        id: SessionId,
+        command: &'static Command,
+        argv: &[&[u8]],
+        read_only: bool,
+        wrote: bool,
+    ) -> Result<(), Error> {
         // Before 7.2 scripts could not call blocking commands, except those that were new in 7.0 and those of streams.
         let waits =
             command.has(BLOCKING) && command.is_older_than(Version::V7_0) && command.group != Group::Stream;
@@ -133,6 +148,7 @@ impl Node {
                 _ => "ERR This Redis command is not allowed from script",
             }));
         }
+        self.authorize(id, command, argv, Source::Script)?;
         if read_only && command.has(WRITE | MAY_REPLICATE) {
             return Err(Error::new("ERR Write commands are not allowed from read-only scripts."));
         }

@@ -2,6 +2,7 @@
 
 use super::admission::{Caller, is_http};
 use super::output::OpenReply;
+use super::permissions::Source;
 use super::secrets::redacted;
 use super::session::{Blocked, OwnedArgs, ReplyMode, SessionId, TimeoutReply, Wait};
 use super::{Node, Pause};
@@ -99,9 +100,14 @@ impl Node {
         let session = &mut self.sessions[id];
         let mut open = session.output.open();
         let caller = self.executing.replace(id);
+        // Since 7.2, a request that runs again needs the permissions of that time.
+        let permitted = match self.config.version >= Version::V7_2 {
+            true => self.authorize(id, command, &argv, Source::Request),
+            false => Ok(()),
+        };
         let mut ctx = Ctx::new(self, id, command, &argv, &mut open.reply, Origin::Blocked);
         ctx.ready_key = Some(key);
-        let outcome = (command.run)(&mut ctx);
+        let outcome = permitted.and_then(|()| (command.run)(&mut ctx));
         let waits = ctx.waits_again;
         if let Err(error) = outcome {
             open.discard();

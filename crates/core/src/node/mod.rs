@@ -14,6 +14,7 @@ pub mod execute;
 pub mod functions;
 pub mod notify;
 pub mod output;
+pub mod permissions;
 pub mod pubsub;
 pub mod replication;
 pub mod scripts;
@@ -26,6 +27,7 @@ pub mod tracking;
 
 use std::rc::Rc;
 
+use crate::acl::Acl;
 use crate::error;
 use crate::rng::Rng;
 use crate::stages::{Interest, Stages, Ticket};
@@ -59,6 +61,7 @@ pub struct Node {
     /// The node's number in the world.
     pub index: usize,
     pub config: Config,
+    pub acl: Acl,
     pub store: Store,
     pub sessions: Sessions,
     pub pubsub: pubsub::PubSub,
@@ -117,6 +120,7 @@ impl Node {
         let replication_id = rng.hex(40);
         Node {
             index,
+            acl: Acl::new(&config),
             store: Store::new(config.databases, now, limits),
             sessions: Sessions::new(config.version),
             pubsub: Default::default(),
@@ -158,13 +162,14 @@ impl Node {
     /// Connects a client, with `control` through the control port. Beyond `maxclients`, and in protected mode, the client
     /// gets an error and is disconnected.
     pub fn open(&mut self, addr: String, laddr: String, control: bool) -> SessionId {
-        let id = self.sessions.open(self.config.version, addr, laddr, self.store.now.mono_us);
+        let user = self.acl.default_user().clone();
+        let authenticated = user.is_open();
+        let id = self.sessions.open(self.config.version, addr, laddr, user, self.store.now.mono_us);
         self.stats.connections_received += 1;
         let is_full = self.sessions.len() > self.config.maxclients || self.states.has(State::MaxClients);
-        let needs_password = !self.config.requirepass.is_empty();
-        let is_protected = self.config.protected_mode && !needs_password;
+        let is_protected = self.config.protected_mode && authenticated;
         let session = &mut self.sessions[id];
-        session.authenticated = !needs_password;
+        session.authenticated = authenticated;
         session.is_control = control;
         let refusal = match () {
             () if control => None,

@@ -516,9 +516,9 @@ impl script::Host for ScriptHost<'_> {
         log_line(level, message);
     }
 
-    /// The only user may run everything.
     fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool> {
-        table::find(argv, self.node.config.version).map(|_| true)
+        let command = table::find(argv, self.node.config.version)?;
+        Some(self.node.sessions[self.id].user.check(command, argv, self.node.config.version).is_ok())
     }
 }
 

@@ -1,12 +1,14 @@
 //! Sessions: the state that a node keeps for each connected client.
 
 use std::net::SocketAddr;
+use std::rc::Rc;
 
 use smallvec::SmallVec;
 
 use super::blocking::Ticket;
 use super::output::Output;
 use super::tracking::Tracking;
+use crate::acl::User;
 pub use crate::conn::{ConnId, SessionId};
 use crate::version::Version;
 use crate::wheel::TimerId;
@@ -151,6 +153,7 @@ pub struct Session {
     pub authenticated: bool,
     /// Whether the client is of this machine: it uses the loopback interface or a Unix socket.
     pub is_local: bool,
+    pub user: Rc<User>,
     pub created_us: u64,
     pub active_us: u64,
     pub last_command: &'static str,
@@ -191,7 +194,14 @@ pub struct Session {
 }
 
 impl Session {
-    fn new(id: SessionId, version: Version, addr: String, laddr: String, now_us: u64) -> Session {
+    fn new(
+        id: SessionId,
+        version: Version,
+        addr: String,
+        laddr: String,
+        user: Rc<User>,
+        now_us: u64,
+    ) -> Session {
         let is_local = is_local(&addr);
         Session {
             id,
@@ -204,6 +214,7 @@ impl Session {
             lib_ver: Vec::new(),
             db: 0,
             authenticated: true,
+            user,
             created_us: now_us,
             active_us: now_us,
             last_command: "NULL",
@@ -330,14 +341,21 @@ impl Sessions {
     }
 
     /// Adds a session for a new client.
-    pub fn open(&mut self, version: Version, addr: String, laddr: String, now_us: u64) -> SessionId {
+    pub fn open(
+        &mut self,
+        version: Version,
+        addr: String,
+        laddr: String,
+        user: Rc<User>,
+        now_us: u64,
+    ) -> SessionId {
         self.last_number += 1;
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             self.slots.len() as u32 - 1
         });
         let id = SessionId { slot, number: self.last_number };
-        let mut session = Box::new(Session::new(id, version, addr, laddr, now_us));
+        let mut session = Box::new(Session::new(id, version, addr, laddr, user, now_us));
         session.fd = self.free_fds.pop().unwrap_or_else(|| {
             self.next_fd += 1;
             self.next_fd - 1

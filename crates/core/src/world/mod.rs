@@ -398,7 +398,8 @@ impl World {
         let node = &self.nodes[conn.node];
         RequestLimits {
             max_bulk_len: node.config.proto_max_bulk_len,
-            authenticated: node.sessions.get(conn.session).is_none_or(|session| session.authenticated),
+            authenticated: (node.sessions.get(conn.session))
+                .is_none_or(|session| !node.must_authenticate(session)),
         }
     }
 

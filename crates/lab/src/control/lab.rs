@@ -296,7 +296,7 @@ impl Lab {
         let nodes = self.world.nodes().len();
         let node = self.world.begin(conn.node);
         let Some(session) = node.sessions.get(conn.session) else { return };
-        if !session.authenticated {
+        if node.must_authenticate(session) {
             return node.write_reply(conn.session, |reply| reply.error(error::NO_AUTH.text()));
         }
         if !node.is_trusted(conn.session) && !self.staging.serves_anyone.get() {

@@ -137,6 +137,10 @@ impl Lab {
             ("active expiry turned off", nodes().any(|node| !node.active_expire)),
             ("blocked clients", sessions().any(|session| session.blocked.is_some())),
             ("open transactions", sessions().any(|session| session.multi.is_some())),
+            (
+                "users of ACL",
+                nodes().any(|node| node.acl.users().len() > 1 || !node.acl.default_user().is_unrestricted()),
+            ),
             ("clients with CLIENT TRACKING", sessions().any(|session| session.tracking.is_some())),
             ("watched keys", sessions().any(|session| !session.watched.is_empty() || session.watch_broken)),
             (
