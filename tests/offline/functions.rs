@@ -91,9 +91,12 @@ fn run() -> String {
     line(&mut sim, a, "CONFIG SET busy-reply-threshold 5");
     sim.send_bytes(b, b"*3\r\n$5\r\nFCALL\r\n$4\r\nloop\r\n$1\r\n0\r\n");
     sim.advance(100);
+    // Requests wait until the function counts as busy.
+    sim.run_slice(0);
     line(&mut sim, a, "FUNCTION STATS");
     line(&mut sim, a, "FUNCTION KILL");
     sim.advance(100);
+    while sim.run_slice(0) {}
     line(&mut sim, b, "FUNCTION DUMP");
     sim.finish_trace()
 }
