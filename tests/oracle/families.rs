@@ -44,7 +44,6 @@ families! {
     connection,
     dump,
     expiry,
-    functions,
     hash_ex,
     hash_expiry,
     hashes,
@@ -66,6 +65,7 @@ families! {
 families! {
     [as_redis_7_0 "7.0", as_redis_7_4 "7.4", as_redis_8_6 "8.6"]
     bitmaps,
+    functions,
     geo,
 }
 

@@ -142,7 +142,7 @@ impl User {
     /// Fails at the first rule that is wrong, or if a selector's parenthesis is not closed.
     pub fn with_rules(&self, rules: &[&[u8]], context: Context) -> Result<User, ParseError> {
         let mut user = self.clone();
-        for rule in join_selectors(rules)? {
+        for rule in join_selectors(rules, context.version)? {
             user.apply(&rule, context).map_err(|why| ParseError::Rule(rule, why))?;
         }
         let is_unrestricted = user.every_selector().any(Selector::is_unrestricted);
@@ -249,12 +249,13 @@ impl User {
 }
 
 /// Joins the words between an opening and a closing parenthesis to one rule.
-fn join_selectors(words: &[&[u8]]) -> Result<Vec<Vec<u8>>, ParseError> {
+fn join_selectors(words: &[&[u8]], version: Version) -> Result<Vec<Vec<u8>>, ParseError> {
     let mut rules = Vec::new();
     let mut open: Option<(&[u8], Vec<u8>)> = None;
     for word in words {
-        // An opening word replaces one that is open.
-        if word.starts_with(b"(") && !word.ends_with(b")") {
+        // Before 7.2 an opening word replaces one that is open.
+        let may_open = open.is_none() || version < Version::V7_2;
+        if may_open && word.starts_with(b"(") && !word.ends_with(b")") {
             open = Some((word, word.to_vec()));
             continue;
         }
