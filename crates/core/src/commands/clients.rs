@@ -307,7 +307,7 @@ fn client_list(ctx: &mut Ctx) -> Outcome {
         return Err(error::SYNTAX);
     }
     let text: String = (ctx.node.sessions.iter())
-        .filter(|session| kind.is_none_or(|kind| kind == type_of(session)))
+        .filter(|session| !session.killed && kind.is_none_or(|kind| kind == type_of(session)))
         .filter(|session| ids.as_ref().is_none_or(|ids| ids.contains(&session.id.number)))
         .map(|session| ctx.node.describe(session) + "\n")
         .collect();

@@ -8,6 +8,7 @@ use crate::node::blocking::timeout_reply;
 use crate::node::replication::Role;
 use crate::node::session::{TimeoutReply, Wait};
 use crate::num;
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -400,7 +401,10 @@ fn shutdown(ctx: &mut Ctx) -> Outcome {
 }
 
 fn lolwut(ctx: &mut Ctx) -> Outcome {
-    let text = format!("Redlatch, emulating {}\n", ctx.version().title());
+    // Valkey said Redis here until 9.0.
+    let version = ctx.version();
+    let product = if version.is_valkey() && version >= Version::Valkey9_0 { "Valkey" } else { "Redis" };
+    let text = format!("Redlatch, emulating {product} ver. {}\n", version.full());
     ctx.reply.verbatim(b"txt", text.as_bytes());
     Ok(())
 }
