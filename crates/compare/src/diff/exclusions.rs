@@ -62,6 +62,7 @@ pub const EXCLUDED: &[(&str, &str)] = &[
     ("client|help", "Redlatch has its own texts"),
     ("command|help", "Redlatch has its own texts"),
     ("config|help", "Redlatch has its own texts"),
+    ("function|help", "Redlatch has its own texts"),
     ("latency|help", "Redlatch has its own texts"),
     ("memory|help", "Redlatch has its own texts"),
     ("object|help", "Redlatch has its own texts"),

@@ -156,7 +156,7 @@ fn load(ctx: &mut Ctx) -> Outcome {
     let mut replace = false;
     for option in options {
         if !option.eq_ignore_ascii_case(b"REPLACE") {
-            return Err(Error::owned([b"ERR Unknown option given: ", *option].concat()));
+            return Err(Error::owned([b"ERR Unknown option given: ", error::c_text(option)].concat()));
         }
         replace = true;
     }
@@ -231,7 +231,7 @@ fn list(ctx: &mut Ctx) -> Outcome {
         } else if pattern.is_none() && word.eq_ignore_ascii_case(b"LIBRARYNAME") {
             pattern = Some(words.next().ok_or(Error::new("ERR library name argument was not given"))?);
         } else {
-            return Err(Error::owned([b"ERR Unknown argument ", *word].concat()));
+            return Err(Error::owned([b"ERR Unknown argument ", error::c_text(word)].concat()));
         }
     }
     let libraries = ctx.node.functions.libraries();
