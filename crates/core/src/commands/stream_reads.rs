@@ -2,6 +2,7 @@
 
 use super::command::*;
 use super::ctx::{Ctx, Origin};
+use super::stream_groups::most_read;
 use super::streams::{strict_id, write_entries, write_entry};
 use crate::error::{self, Error, Outcome, c_text};
 
@@ -424,14 +425,15 @@ fn serve_new(
     after: StreamId,
 ) -> Outcome {
     let count = if read.count == 0 { usize::MAX } else { read.count };
-    let now_ms = ctx.now().wall_ms();
+    let (now_ms, version) = (ctx.now().wall_ms(), ctx.version());
     begin_stream(ctx.reply, key);
     let (stream, reply) = ctx.read_and_reply::<Stream>(key)?;
     let Some(stream) = stream else { return Ok(()) };
     let mut ids = Vec::new();
     write_entries(reply, entries_after(stream, after).take(count).inspect(|entry| ids.push(entry.id)));
     let Some(mut stream) = ctx.edit::<Stream>(key)? else { return Ok(()) };
-    stream.advance(group, &ids);
+    let most = most_read(&stream, version);
+    stream.advance(group, &ids, most);
     if let Some(found) = stream.groups.get_mut(group)
         && let Some(consumer) = found.find(consumer)
         && !read.no_ack

@@ -230,13 +230,13 @@ impl Stream {
         }
     }
 
-    /// Notes that a group has read these entries, in ascending order.
-    pub fn advance(&mut self, group: &[u8], ids: &[StreamId]) {
+    /// Notes that a group has read these entries, in ascending order, and `most` in all at the most.
+    pub fn advance(&mut self, group: &[u8], ids: &[StreamId], most: u64) {
         let Some(before) = self.groups.get(group) else { return };
         let (mut last_id, mut entries_read) = (before.last_id, before.entries_read);
         for &id in ids.iter().filter(|id| **id > before.last_id) {
             entries_read = match entries_read {
-                Some(count) if !self.has_tombstone_from(id) => Some(count.wrapping_add(1)),
+                Some(count) if !self.has_tombstone_from(id) => Some(count.wrapping_add(1).min(most)),
                 _ if self.entries_added > 0 => self.entries_up_to(id),
                 unknown => unknown,
             };
