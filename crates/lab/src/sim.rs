@@ -1,10 +1,9 @@
 //! The server in process, without sockets, for tests in Rust.
 
-use sha1::{Digest, Sha1};
-
 use crate::control::{Answer, Gate, Lab, Rule, SimCommand, SimError};
 use crate::handle::{Control, FaultGuard, GateGuard};
 use redlatch_core::node::{Config, ConfigError};
+use redlatch_core::script::{Digest, Sha1};
 use redlatch_core::version::Version;
 use redlatch_core::wire::value::DecodeError;
 use redlatch_core::wire::{RequestParser, Value};

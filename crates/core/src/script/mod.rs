@@ -21,7 +21,7 @@ mod struct_pack;
 mod tag;
 mod vm;
 
-pub use sha1::sha1_hex;
+pub use sha1::{Digest, Sha1, sha1_hex};
 pub use shebang::{Flags, declared_flags};
 pub use tag::ScriptTag;
 pub(crate) use vm::Function;

@@ -1,6 +1,7 @@
 //! SHA-1, by which scripts are named.
 
-use sha1::{Digest, Sha1};
+// Also for those who make digests of whole runs.
+pub use sha1::{Digest, Sha1};
 
 /// Returns the SHA-1 of `bytes` in lower-case hex.
 pub fn sha1_hex(bytes: &[u8]) -> [u8; 40] {
