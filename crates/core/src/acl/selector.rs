@@ -29,7 +29,7 @@ pub(super) struct Access {
 impl Access {
     const ALL: Access = Access { read: true, write: true };
 
-    /// Returns the access that the flags of a key specification stand for.
+    /// Returns the access that the flags of a key specification mean.
     fn needed(flags: &[&str]) -> Access {
         let has = |names: &[&str]| flags.iter().any(|flag| names.contains(flag));
         Access { read: has(&["access"]), write: has(&["insert", "delete", "update"]) }

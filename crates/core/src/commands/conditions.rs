@@ -89,7 +89,7 @@ impl<'a> Condition<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if the operand has to be a digest and is none.
+    /// Fails if the operand has to be a digest and is not one.
     fn holds_for(self, value: &[u8]) -> Result<bool, Error> {
         let has_digest = || match self.operand.len() {
             16 => Ok(self.operand.eq_ignore_ascii_case(hex_digest(value).as_bytes())),
@@ -107,7 +107,7 @@ impl<'a> Condition<'a> {
     ///
     /// # Errors
     ///
-    /// Fails if the key holds no string, or if the operand has to be a digest and is none.
+    /// Fails if the key holds no string, or if the operand has to be a digest and is not one.
     pub fn allows_set(self, ctx: &mut Ctx, key: &[u8]) -> Result<bool, Error> {
         match ctx.read::<StringValue>(key)?.map(StringValue::to_vec) {
             Some(value) => self.holds_for(&value),

@@ -1,7 +1,7 @@
-//! CLIENT TRACKING: clients that cache keys are told when these change.
+//! CLIENT TRACKING: invalidation messages for clients that cache keys.
 //!
-//! By default the node remembers which keys a client has read, and tells it once about each. A client in broadcast mode
-//! is told of all keys that begin with its prefixes, at the end of the event that changed them.
+//! By default the node remembers which keys a client has read, and sends it one message when each changes. A client in
+//! broadcast mode gets the names of all changed keys with its prefixes, at the end of the event that changed them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ pub enum TrackingMode {
 #[derive(Debug, Default)]
 pub struct Tracking {
     pub mode: TrackingMode,
-    /// Whether the client is not told of changes that it makes itself.
+    /// Whether the client gets no messages about its own changes.
     pub no_loop: bool,
     /// The number of the client that gets the messages; 0: this one.
     pub redirect: u64,
@@ -66,7 +66,7 @@ pub struct TrackingTable {
     changed: BTreeMap<Box<[u8]>, Option<SessionId>>,
     /// Whether the running script has read, on releases where its keys are tracked and not those of its commands.
     script_reads: bool,
-    /// What the client whose command is running has to be told after its reply.
+    /// The messages for the client whose command is running; they follow its reply.
     pending: Vec<Changed>,
 }
 
@@ -155,7 +155,7 @@ impl Node {
         }
     }
 
-    /// Tells the clients that track a key of its change.
+    /// Sends the messages for a key that has changed.
     pub(super) fn invalidate(&mut self, key: &[u8]) {
         if self.tracking.prefixes.keys().any(|prefix| key.starts_with(prefix)) {
             self.tracking.changed.entry(key.into()).or_insert(self.executing);
@@ -169,16 +169,16 @@ impl Node {
         for number in readers {
             let Some(session) = self.sessions.by_number(number) else { continue };
             let (id, tracking) = (session.id, session.tracking.as_deref());
-            let is_told = tracking.is_some_and(|tracking| {
+            let is_wanted = tracking.is_some_and(|tracking| {
                 tracking.mode != TrackingMode::Broadcast && !(tracking.no_loop && self.executing == Some(id))
             });
-            if is_told {
-                self.tell(id, Changed::Keys(vec![key.into()]));
+            if is_wanted {
+                self.notify_client(id, Changed::Keys(vec![key.into()]));
             }
         }
     }
 
-    /// Tells all tracking clients that everything has changed.
+    /// Sends all tracking clients the message that everything has changed.
     pub fn invalidate_all(&mut self) {
         if self.tracking.clients == 0 {
             return;
@@ -187,14 +187,14 @@ impl Node {
         let ids: Vec<(SessionId, Protocol)> =
             tracking.map(|session| (session.id, session.protocol())).collect();
         for (id, protocol) in ids {
-            self.tell(id, Changed::All(protocol));
+            self.notify_client(id, Changed::All(protocol));
         }
         self.tracking.readers.clear();
         self.tracking.items = 0;
     }
 
-    /// Tells a client of a change, after its reply if its command is running.
-    fn tell(&mut self, id: SessionId, changed: Changed) {
+    /// Sends a client a message, after its reply if its command is running.
+    fn notify_client(&mut self, id: SessionId, changed: Changed) {
         if self.executing == Some(id) {
             self.tracking.pending.push(changed);
         } else {
@@ -202,14 +202,14 @@ impl Node {
         }
     }
 
-    /// Tells a client of the changes that its own command has made. Its reply is complete.
+    /// Sends a client the messages about its own command, whose reply is complete.
     pub(super) fn send_pending_invalidations(&mut self, id: SessionId) {
         for changed in std::mem::take(&mut self.tracking.pending) {
             self.send_invalidation(id, &changed);
         }
     }
 
-    /// Tells the clients in broadcast mode of the changes of the event that ends.
+    /// Sends the clients in broadcast mode the changes of the event that ends.
     pub fn broadcast_invalidations(&mut self) {
         if self.tracking.changed.is_empty() {
             return;
@@ -300,6 +300,6 @@ impl Node {
         assert_eq!(counted, prefixes, "wrong numbers of tracking clients by prefix");
         let items: usize = self.tracking.readers.values().map(BTreeSet::len).sum();
         assert_eq!(items, self.tracking.items, "wrong number of remembered reads");
-        assert!(self.tracking.pending.is_empty(), "a client was not told of its own changes");
+        assert!(self.tracking.pending.is_empty(), "a client did not get the messages about its own changes");
     }
 }
