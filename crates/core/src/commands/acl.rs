@@ -199,8 +199,9 @@ fn getuser(ctx: &mut Ctx) -> Outcome {
         ctx.reply.null();
         return Ok(());
     };
+    let has_databases = has_databases(ctx.version());
     let reply = &mut *ctx.reply;
-    reply.map(6);
+    reply.map(6 + has_databases as usize);
     reply.bulk(b"flags");
     let flags = user.flags();
     reply.set(flags.len());
@@ -214,10 +215,15 @@ fn getuser(ctx: &mut Ctx) -> Outcome {
     let selectors = user.further_selectors();
     ctx.reply.array(selectors.len());
     for selector in selectors {
-        ctx.reply.map(3);
+        ctx.reply.map(3 + has_databases as usize);
         describe_selector(ctx, selector);
     }
     Ok(())
+}
+
+/// Returns whether selectors name the databases that they permit. Rules for some of them only are not supported.
+fn has_databases(version: Version) -> bool {
+    version.is_valkey() && version >= Version::Valkey9_1
 }
 
 fn describe_selector(ctx: &mut Ctx, selector: &Selector) {
@@ -226,6 +232,10 @@ fn describe_selector(ctx: &mut Ctx, selector: &Selector) {
     {
         ctx.reply.bulk(name.as_bytes());
         ctx.reply.bulk(&text);
+    }
+    if has_databases(ctx.version()) {
+        ctx.reply.bulk(b"databases");
+        ctx.reply.bulk(b"alldbs");
     }
 }
 
@@ -367,11 +377,11 @@ fn dryrun(ctx: &mut Ctx) -> Outcome {
 
 /// Refuses ACL LOAD and ACL SAVE: there is no ACL file.
 fn without_file(ctx: &mut Ctx) -> Outcome {
-    let product = if ctx.version().is_valkey() { "Valkey" } else { "Redis" };
+    let product = if ctx.version().is_valkey() { "" } else { "Redis " };
     Err(Error::owned(format!(
-        "ERR This {product} instance is not configured to use an ACL file. You may want to specify users via the ACL \
-         SETUSER command and then issue a CONFIG REWRITE (assuming you have a {product} configuration file set) in \
-         order to store users in the {product} configuration."
+        "ERR This {product}instance is not configured to use an ACL file. You may want to specify users via the ACL \
+         SETUSER command and then issue a CONFIG REWRITE (assuming you have a {product}configuration file set) in \
+         order to store users in the {product}configuration."
     )))
 }
 
