@@ -75,7 +75,7 @@ pub fn strtod(text: &[u8], version: Version) -> Option<f64> {
 
 /// Returns whether a release reads doubles with a parser of its own instead of C's `strtod`.
 pub fn uses_fast_float(version: Version) -> bool {
-    version >= Version::V8_0 || version.is_valkey() && version >= Version::Valkey9_0
+    version >= Version::V8_0 || version.is_valkey_since(Version::Valkey9_0)
 }
 
 /// Returns whether a text is a hexadecimal number.
@@ -86,7 +86,7 @@ fn is_hex(text: &[u8]) -> bool {
 
 /// Reads the operand of a command as [`parse_f64`] does. Valkey 9.0 accepts no hexadecimal numbers.
 pub fn parse_operand(text: &[u8], version: Version) -> Option<f64> {
-    let refuses = version.is_valkey() && version >= Version::Valkey9_0 && is_hex(text);
+    let refuses = version.is_valkey_since(Version::Valkey9_0) && is_hex(text);
     parse_f64(text).filter(|_| !refuses)
 }
 

@@ -64,6 +64,11 @@ impl Version {
         matches!(self, Version::Valkey8_1 | Version::Valkey9_0 | Version::Valkey9_1 | Version::Valkey9_2)
     }
 
+    /// Returns whether this is a line of Valkey, `first` or a later one. Lines of Redis compare greater too.
+    pub fn is_valkey_since(self, first: Version) -> bool {
+        self.is_valkey() && self >= first
+    }
+
     /// Returns the product's own name, as `INFO` and `HELLO` report it.
     pub const fn product(self) -> &'static str {
         if self.is_valkey() { "valkey" } else { "redis" }

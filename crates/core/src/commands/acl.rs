@@ -223,7 +223,7 @@ fn getuser(ctx: &mut Ctx) -> Outcome {
 
 /// Returns whether selectors name the databases that they permit. Rules for some of them only are not supported.
 fn has_databases(version: Version) -> bool {
-    version.is_valkey() && version >= Version::Valkey9_1
+    version.is_valkey_since(Version::Valkey9_1)
 }
 
 fn describe_selector(ctx: &mut Ctx, selector: &Selector) {

@@ -356,11 +356,6 @@ pub fn key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Option<Vec<usize>> {
     Some(positions)
 }
 
-/// Returns the positions of the keys that the rows determine; those of other specifications are left out.
-pub fn known_key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Vec<usize> {
-    specs.iter().filter_map(|spec| key_positions(std::slice::from_ref(spec), argv)).flatten().collect()
-}
-
 /// Returns the position of the last of some keywords that has an argument.
 fn find_option(argv: &[&[u8]], keywords: &[&str], skipping: &[(&str, usize)]) -> Option<usize> {
     let (mut found, mut at) = (None, 2);

@@ -376,7 +376,7 @@ impl<'a> Ctx<'a> {
 
     /// Deletes a key whose new expiry has passed: with the `del` event, or since Valkey 9.0 with `expired`.
     pub fn expire_now(&mut self, key: &[u8]) {
-        let is_valkey = self.version().is_valkey() && self.version() >= Version::Valkey9_0;
+        let is_valkey = self.version().is_valkey_since(Version::Valkey9_0);
         if !is_valkey {
             self.delete(key);
         } else if self.discard(key) {

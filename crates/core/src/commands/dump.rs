@@ -155,7 +155,7 @@ fn refused(refusal: Refusal) -> Error {
 /// Returns the idle time in seconds as Redis's LRU clock of 24 bits keeps it.
 fn idle_on_the_clock(idle_s: i64, now: Now, version: Version) -> u32 {
     const CLOCK_MAX: i64 = (1 << 24) - 1;
-    if version.is_valkey() && version >= Version::Valkey9_0 {
+    if version.is_valkey_since(Version::Valkey9_0) {
         return (idle_s & CLOCK_MAX) as u32;
     }
     let clock_s = (now.wall_ms() / 1000) & CLOCK_MAX;

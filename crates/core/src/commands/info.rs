@@ -242,7 +242,7 @@ fn error_stats(node: &Node) -> String {
 fn keyspace(node: &Node) -> String {
     let subexpiry = match node.config.version {
         version if version >= Version::V7_4 => ",subexpiry=0",
-        version if version.is_valkey() && version >= Version::Valkey9_0 => ",keys_with_volatile_items=0",
+        version if version.is_valkey_since(Version::Valkey9_0) => ",keys_with_volatile_items=0",
         _ => "",
     };
     (node.store.dbs.iter().enumerate())

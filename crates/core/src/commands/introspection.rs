@@ -196,7 +196,7 @@ fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.set(row.keys.len());
     row.keys.iter().for_each(|spec| describe_keys(reply, spec));
     // Before Valkey 9.1, the empty list is of another type.
-    if row.subcommands.is_empty() && !(version.is_valkey() && version >= Version::Valkey9_1) {
+    if row.subcommands.is_empty() && !(version.is_valkey_since(Version::Valkey9_1)) {
         reply.set(0);
     } else {
         reply.array(row.subcommands.len());

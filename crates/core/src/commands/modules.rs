@@ -48,7 +48,7 @@ pub fn built_in(version: Version) -> &'static [Module] {
         Module { name: "lua", path: "lua", options: "handle-repl-async-load|handle-atomic-slot-migration" };
     match version {
         version if version >= Version::V8_0 => &[VECTOR_SET],
-        version if version.is_valkey() && version >= Version::Valkey9_1 => &[LUA],
+        version if version.is_valkey_since(Version::Valkey9_1) => &[LUA],
         _ => &[],
     }
 }

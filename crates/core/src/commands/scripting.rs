@@ -3,7 +3,7 @@
 use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
-use crate::node::scripts::Sha;
+use crate::node::scripts::parse_sha;
 use crate::script::Script;
 
 pub const COMMANDS: &[Command] = &[
@@ -206,12 +206,6 @@ pub(super) fn run(ctx: &mut Ctx, script: &Script, keys: usize, read_only: bool) 
     }
     ctx.node.run_script(ctx.id, ctx.command, script, ctx.argv, keys, ctx.reply);
     Ok(())
-}
-
-fn parse_sha(text: &[u8]) -> Option<Sha> {
-    let mut sha: Sha = text.try_into().ok()?;
-    sha.make_ascii_lowercase();
-    Some(sha)
 }
 
 fn script_load(ctx: &mut Ctx) -> Outcome {

@@ -403,7 +403,7 @@ fn shutdown(ctx: &mut Ctx) -> Outcome {
 fn lolwut(ctx: &mut Ctx) -> Outcome {
     // Valkey said Redis here until 9.0.
     let version = ctx.version();
-    let product = if version.is_valkey() && version >= Version::Valkey9_0 { "Valkey" } else { "Redis" };
+    let product = if version.is_valkey_since(Version::Valkey9_0) { "Valkey" } else { "Redis" };
     let text = format!("Redlatch, emulating {product} ver. {}\n", version.full());
     ctx.reply.verbatim(b"txt", text.as_bytes());
     Ok(())

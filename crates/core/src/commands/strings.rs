@@ -412,9 +412,7 @@ fn set(ctx: &mut Ctx) -> Outcome {
     }
     match expiry {
         // Valkey 9.0 sets no value that has expired already.
-        Expiry::At(at_ms)
-            if version.is_valkey() && version >= Version::Valkey9_0 && at_ms <= ctx.now().wall_ms() =>
-        {
+        Expiry::At(at_ms) if version.is_valkey_since(Version::Valkey9_0) && at_ms <= ctx.now().wall_ms() => {
             ctx.expire_now(key);
         }
         expiry => assign(ctx, key, value, expiry),
@@ -428,8 +426,7 @@ fn set(ctx: &mut Ctx) -> Outcome {
 /// Sets a string and its expiry, with the `set` event and, if it expires, the `expire` event.
 fn assign(ctx: &mut Ctx, key: &[u8], value: &[u8], expiry: Expiry) {
     // Valkey 9.1 does not look for integers in what a script passes.
-    let stays_text =
-        ctx.origin == Origin::Script && ctx.version().is_valkey() && ctx.version() >= Version::Valkey9_1;
+    let stays_text = ctx.origin == Origin::Script && ctx.version().is_valkey_since(Version::Valkey9_1);
     let value = if stays_text { StringValue::text(value) } else { StringValue::new(value) };
     let mut edit = ctx.set_key(key, value, expiry == Expiry::Keep);
     if let Expiry::At(at_ms) = expiry {
@@ -500,7 +497,7 @@ fn getex(ctx: &mut Ctx) -> Outcome {
         None => Ok(Expiry::Keep),
     };
     // Valkey 9.0 checks the time before it looks for the key.
-    if ctx.version().is_valkey() && ctx.version() >= Version::Valkey9_0 {
+    if ctx.version().is_valkey_since(Version::Valkey9_0) {
         expiry.clone()?;
     }
     let Some(value) = current(ctx, key)? else {

@@ -50,8 +50,7 @@ impl Node {
         let found = table::find(argv, version);
         if matches!(caller, Caller::Client)
             && !self.sessions[id].authenticated
-            && version.is_valkey()
-            && version >= Version::Valkey9_1
+            && version.is_valkey_since(Version::Valkey9_1)
             && !found.is_some_and(|command| command.has(NO_AUTH))
         {
             // Everywhere else, whoever is not authenticated learns first whether the command exists.
@@ -102,7 +101,7 @@ impl Node {
         }
         if session.multi.is_some() && command.has(NO_MULTI) {
             return Err(match self.config.version {
-                version if version.is_valkey() && version >= Version::Valkey9_1 => {
+                version if version.is_valkey_since(Version::Valkey9_1) => {
                     format!("ERR Command '{}' not allowed inside a transaction", command.name).into()
                 }
                 _ => Error::new("ERR Command not allowed inside a transaction"),
@@ -142,7 +141,7 @@ impl Node {
             command.has(BLOCKING) && command.is_older_than(Version::V7_0) && command.group != Group::Stream;
         if command.has(NOSCRIPT) || waits && self.config.version < Version::V7_2 {
             return Err(Error::new(match self.config.version {
-                version if version.is_valkey() && version >= Version::Valkey9_1 => {
+                version if version.is_valkey_since(Version::Valkey9_1) => {
                     "ERR This Valkey command is not allowed from script"
                 }
                 _ => "ERR This Redis command is not allowed from script",
@@ -186,7 +185,7 @@ pub(super) fn is_http(argv: &[&[u8]]) -> bool {
 /// Returns the error for a command or subcommand that does not exist.
 fn unknown(argv: &[&[u8]], version: Version, caller: Caller) -> Error {
     let from_script = matches!(caller, Caller::Script { .. });
-    let tells_subcommand = !from_script || version.is_valkey() && version >= Version::Valkey9_1;
+    let tells_subcommand = !from_script || version.is_valkey_since(Version::Valkey9_1);
     if tells_subcommand && argv.first().is_some_and(|name| table::find_by_name(name, version).is_some()) {
         return error::unknown_subcommand(argv);
     }

@@ -127,8 +127,7 @@ impl Node {
 
     /// Makes the checks of Redis's `processCommand`, in that order, then queues or calls the command.
     fn process(&mut self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> Outcome {
-        let admitted = self.admit(id, argv, Caller::Client);
-        let command = match admitted {
+        let command = match self.admit(id, argv, Caller::Client) {
             Ok(command) => command,
             Err(_) if is_http(argv) => {
                 self.end_http(id);

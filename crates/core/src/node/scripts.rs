@@ -25,6 +25,13 @@ use crate::wire::Reply;
 /// A SHA-1 in lower-case hex.
 pub type Sha = [u8; 40];
 
+/// Reads a SHA-1 in hex, in any case.
+pub fn parse_sha(text: &[u8]) -> Option<Sha> {
+    let mut sha: Sha = text.try_into().ok()?;
+    sha.make_ascii_lowercase();
+    Some(sha)
+}
+
 /// How many scripts loaded by EVAL the cache keeps, since 7.4. A script loaded by SCRIPT LOAD stays until the cache is
 /// flushed.
 const KEPT_EVAL_SCRIPTS: usize = 500;
@@ -197,8 +204,7 @@ impl Scripts {
 
     /// Returns the flags that a cached script declares.
     pub(super) fn flags_of(&self, sha: &[u8]) -> Option<script::Flags> {
-        let sha: Sha = sha.to_ascii_lowercase().try_into().ok()?;
-        self.peek(&sha).map(|script| script.flags()).filter(|flags| flags.declared)
+        self.peek(&parse_sha(sha)?).map(|script| script.flags()).filter(|flags| flags.declared)
     }
 
     /// Compiles and caches a script, unless it is cached already.

@@ -10,8 +10,9 @@ use hashbrown::HashMap;
 
 use super::Node;
 use super::session::{Session, SessionId};
-use crate::commands::command::{Command, Group, PUBSUB, READONLY, known_key_positions};
+use crate::commands::command::{Command, Group, PUBSUB, READONLY};
 use crate::commands::ctx::Origin;
+use crate::commands::introspection::keys_in_call;
 use crate::version::Version;
 use crate::wire::{Protocol, Reply};
 
@@ -135,7 +136,7 @@ impl Node {
         if !wants_reads || !reads {
             return;
         }
-        for at in known_key_positions(command.keys, argv) {
+        for (at, _) in keys_in_call(command, argv, self.config.version) {
             let table = &mut self.tracking;
             let readers = table.readers.entry(argv[at].into()).or_default();
             table.items += readers.insert(id.number) as usize;

@@ -220,7 +220,7 @@ fn write_failure(lua: &mut Stack, reply: &mut Reply) {
     }
     let version = lua.shared.version;
     let keeps_lines = version >= Version::V7_2 && version < Version::V8_0;
-    if keeps_lines && !(version.is_valkey() && version >= Version::Valkey9_0) {
+    if keeps_lines && !(version.is_valkey_since(Version::Valkey9_0)) {
         write_raw_error(&text, reply);
     } else {
         reply.error(&text);
@@ -261,7 +261,7 @@ pub(super) fn write_killed(name: &[u8], at: Option<(Vec<u8>, i32)>, version: Ver
 
 /// Returns the end of an error text that says where a script failed. Valkey 9.1 does not name the script.
 fn location(name: &[u8], source: &[u8], line: &[u8], version: Version) -> Vec<u8> {
-    let name = match version.is_valkey() && version >= Version::Valkey9_1 {
+    let name = match version.is_valkey_since(Version::Valkey9_1) {
         true => Vec::new(),
         false => [name, b", "].concat(),
     };

@@ -43,7 +43,7 @@ impl StringValue {
     pub fn settle(&mut self, key_len: usize, had_expiry: bool, version: Version) {
         let StringValue::Embstr(bytes) = self else { return };
         let len = bytes.len();
-        let fits = if version.is_valkey() && version >= Version::Valkey9_0 {
+        let fits = if version.is_valkey_since(Version::Valkey9_0) {
             // The header of a longer key is longer.
             let most = if key_len < 32 { 113 } else { 111 };
             key_len + len + if had_expiry { 8 } else { 0 } <= most
