@@ -290,7 +290,7 @@ fn bitop(ctx: &mut Ctx) -> Outcome {
     let values: Vec<&[u8]> = values.iter().map(|value| &**value).collect();
     let result = operation.apply(&values);
     let len = result.len();
-    ctx.store_result(target, (len > 0).then_some(StringValue::Raw(result)), "set", 1);
+    ctx.store_result(target, (len > 0).then_some(StringValue::raw(result)), "set", 1);
     ctx.reply.int(len as i64);
     Ok(())
 }

@@ -100,7 +100,7 @@ fn interrupted(edit: Edit<StringValue>, error: hyperloglog::Corrupted) -> Error 
 /// Returns the HyperLogLog at a key, to be changed, and first creates an empty one if there is no such key. Its string is raw
 /// afterwards.
 fn edit_or_create<'c, 'k>(ctx: &'c mut Ctx, key: &'k [u8]) -> Result<Edit<'c, 'k, StringValue>, Error> {
-    ctx.edit_or_insert::<StringValue>(key, |_| StringValue::Raw(hyperloglog::empty()).into())
+    ctx.edit_or_insert::<StringValue>(key, |_| StringValue::raw(hyperloglog::empty()).into())
 }
 
 fn pfadd(ctx: &mut Ctx) -> Outcome {

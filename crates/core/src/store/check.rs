@@ -31,7 +31,7 @@ impl Store {
                     _ => None,
                 };
                 let end_ms = entry.expires_at_ms().into_iter().chain(field_end_ms).min();
-                let timer = self.timers.get(entry.timer());
+                let timer = self.timers.get(self.timer(index, slot, entry));
                 match (end_ms, timer) {
                     (None, None) => {}
                     (Some(end_ms), Some((deadline_ms, timer))) => {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::{Limits, SlabMap, Timer, Value};
-use crate::wheel::{TimerId, Wheel};
+use crate::wheel::{TimerId, TimerPlace, Wheel};
 
 /// The time that an event sees. It does not change while one command, script or transaction runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,8 +37,8 @@ pub struct Entry {
     pub value: Value,
     /// Unix time in ms at the end of which the key expires; negative if it never does.
     expires_at_ms: i64,
-    /// Fires when the key expires, or when the first of its hash fields does.
-    timer: TimerId,
+    /// Where the timer is that fires when the key expires, or when the first of its hash fields does.
+    timer: TimerPlace,
     /// The monotonic time of the last use in seconds, for `OBJECT IDLETIME`.
     pub used_at_s: u32,
 }
@@ -50,7 +50,7 @@ impl Entry {
         Entry {
             value,
             expires_at_ms: NEVER,
-            timer: TimerId::NONE,
+            timer: TimerPlace::NONE,
             used_at_s: (now.mono_us / 1_000_000) as u32,
         }
     }
@@ -58,10 +58,6 @@ impl Entry {
     /// Returns when the key expires, as Unix time in ms.
     pub fn expires_at_ms(&self) -> Option<i64> {
         (self.expires_at_ms >= 0).then_some(self.expires_at_ms)
-    }
-
-    pub(super) fn timer(&self) -> TimerId {
-        self.timer
     }
 
     /// Returns whether the key has expired. It lives until the end of the millisecond at which it expires.
@@ -165,7 +161,7 @@ impl Store {
         let (slot, replaced) = self.dbs[db].keys.insert(key, Entry::new(value, self.now));
         if let Some(ended) = replaced {
             // An expired key that had not been removed yet.
-            self.timers.cancel(ended.timer);
+            cancel(&mut self.timers, db, slot, &ended);
             self.dbs[db].volatile -= (ended.expires_at_ms >= 0) as usize;
         }
         self.rearm(db, slot);
@@ -188,7 +184,7 @@ impl Store {
     /// Removes a key and cancels its timer. Returns its entry.
     pub fn remove(&mut self, db: usize, slot: u32) -> Option<Entry> {
         let (_, entry) = self.dbs[db].keys.remove_slot(slot)?;
-        self.timers.cancel(entry.timer);
+        cancel(&mut self.timers, db, slot, &entry);
         self.dbs[db].volatile -= (entry.expires_at_ms >= 0) as usize;
         Some(entry)
     }
@@ -216,17 +212,16 @@ impl Store {
             (end, None) | (None, end) => match end {
                 Some(end) => end,
                 None => {
-                    if !entry.timer.is_none() {
-                        self.timers.cancel(entry.timer);
-                        entry.timer = TimerId::NONE;
-                    }
+                    cancel(&mut self.timers, db, slot, entry);
+                    entry.timer = TimerPlace::NONE;
                     return;
                 }
             },
         };
         let due_ms = due_ms(end, self.now);
-        if entry.timer.is_none() || !self.timers.rearm(entry.timer, due_ms) {
-            entry.timer = self.timers.arm(due_ms, Timer::Key { db: db as u32, slot });
+        let payload = Timer::Key { db: db as u32, slot };
+        if !self.timers.rearm(self.timers.at(entry.timer, payload), due_ms) {
+            entry.timer = self.timers.arm(due_ms, payload).into();
         }
     }
 
@@ -238,34 +233,47 @@ impl Store {
         }
     }
 
+    /// Returns the timer of a key, or [`TimerId::NONE`].
+    pub(super) fn timer(&self, db: usize, slot: u32, entry: &Entry) -> TimerId {
+        self.timers.at(entry.timer, Timer::Key { db: db as u32, slot })
+    }
+
     /// Notes that the timer of a key has fired, or would have, and is no longer armed.
     pub fn timer_fired(&mut self, db: usize, slot: u32) {
         if let Some(entry) = self.dbs[db].keys.value_mut(slot) {
-            self.timers.cancel(std::mem::replace(&mut entry.timer, TimerId::NONE));
+            cancel(&mut self.timers, db, slot, entry);
+            entry.timer = TimerPlace::NONE;
         }
     }
 
     /// Removes all keys of a database and cancels their timers.
     pub fn clear(&mut self, db: usize) {
         let emptied = std::mem::take(&mut self.dbs[db]);
-        for (_, _, entry) in emptied.keys.iter_slots() {
-            self.timers.cancel(entry.timer);
+        for (slot, _, entry) in emptied.keys.iter_slots() {
+            cancel(&mut self.timers, db, slot, entry);
         }
     }
 
     /// Swaps the contents of two databases.
     pub fn swap(&mut self, a: usize, b: usize) {
-        self.dbs.swap(a, b);
         // Timers contain the number of their database.
         for db in [a, b] {
-            let slots: Vec<u32> = self.dbs[db].iter().map(|(slot, _, _)| slot).collect();
-            for slot in slots {
-                if let Some(entry) = self.dbs[db].entry_mut(slot) {
-                    self.timers.cancel(std::mem::take(&mut entry.timer));
-                }
-                self.rearm(db, slot);
+            for (slot, _, entry) in self.dbs[db].iter() {
+                cancel(&mut self.timers, db, slot, entry);
             }
         }
+        self.dbs.swap(a, b);
+        for db in [a, b] {
+            let slots: Vec<u32> = self.dbs[db].iter().map(|(slot, _, _)| slot).collect();
+            slots.into_iter().for_each(|slot| self.rearm(db, slot));
+        }
+    }
+}
+
+/// Cancels the timer of a key, if it has one.
+fn cancel(timers: &mut Wheel<Timer>, db: usize, slot: u32, entry: &Entry) {
+    if entry.timer != TimerPlace::NONE {
+        timers.cancel(timers.at(entry.timer, Timer::Key { db: db as u32, slot }));
     }
 }
 

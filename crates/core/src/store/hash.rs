@@ -21,19 +21,15 @@ const NEVER: i64 = i64::MAX;
 #[derive(Clone)]
 pub struct Hash(Form);
 
-/// Only the smallest form is stored inline, so that the hash of a lock needs no allocation.
+/// Each form is boxed, so that hashes do not enlarge the values of other types. The hash of a lock takes one allocation of 48
+/// bytes.
 #[derive(Clone)]
 enum Form {
     /// Entries in the order field, value, field, value, ….
-    Listpack(Packed),
-    Boxed(Box<Boxed>),
-}
-
-#[derive(Clone)]
-enum Boxed {
+    Listpack(Box<Packed>),
     /// Entries in the order field, value, expiry (eight bytes), field, …, sorted by expiry.
-    ListpackEx(Packed),
-    Table(Table),
+    ListpackEx(Box<Packed>),
+    Table(Box<Table>),
 }
 
 #[derive(Clone, Default)]
@@ -67,7 +63,7 @@ impl Field<'_> {
 
 impl Default for Hash {
     fn default() -> Self {
-        Hash(Form::Listpack(Packed::default()))
+        Hash(Form::Listpack(Box::default()))
     }
 }
 
@@ -84,24 +80,22 @@ impl Hash {
         if !is_extended {
             let entries: Vec<&[u8]> = fields.iter().flat_map(|field| [field.name, field.value]).collect();
             packed.append(&entries);
-            return Hash(Form::Listpack(packed));
+            return Hash(Form::Listpack(Box::new(packed)));
         }
         fields.sort_by_key(|field| field.expires_at_ms.unwrap_or(NEVER));
         let ends: Vec<[u8; 8]> =
             fields.iter().map(|field| field.expires_at_ms.unwrap_or(NEVER).to_le_bytes()).collect();
         let triples = fields.iter().zip(&ends).flat_map(|(field, end)| [field.name, field.value, end]);
         packed.append(&triples.collect::<Vec<&[u8]>>());
-        Hash(Form::Boxed(Box::new(Boxed::ListpackEx(packed))))
+        Hash(Form::ListpackEx(Box::new(packed)))
     }
 
     /// Returns the name that OBJECT ENCODING reports.
     pub fn encoding(&self) -> &'static str {
         match &self.0 {
             Form::Listpack(_) => "listpack",
-            Form::Boxed(boxed) => match **boxed {
-                Boxed::ListpackEx(_) => "listpackex",
-                Boxed::Table(_) => "hashtable",
-            },
+            Form::ListpackEx(_) => "listpackex",
+            Form::Table(_) => "hashtable",
         }
     }
 
@@ -125,40 +119,30 @@ impl Hash {
     fn packed(&self) -> Option<(&Packed, usize)> {
         match &self.0 {
             Form::Listpack(packed) => Some((packed, 2)),
-            Form::Boxed(boxed) => match &**boxed {
-                Boxed::ListpackEx(packed) => Some((packed, 3)),
-                Boxed::Table(_) => None,
-            },
+            Form::ListpackEx(packed) => Some((packed, 3)),
+            Form::Table(_) => None,
         }
     }
 
     fn packed_mut(&mut self) -> Option<(&mut Packed, usize)> {
         match &mut self.0 {
             Form::Listpack(packed) => Some((packed, 2)),
-            Form::Boxed(boxed) => match &mut **boxed {
-                Boxed::ListpackEx(packed) => Some((packed, 3)),
-                Boxed::Table(_) => None,
-            },
+            Form::ListpackEx(packed) => Some((packed, 3)),
+            Form::Table(_) => None,
         }
     }
 
     fn table(&self) -> Option<&Table> {
         match &self.0 {
-            Form::Boxed(boxed) => match &**boxed {
-                Boxed::Table(table) => Some(table),
-                Boxed::ListpackEx(_) => None,
-            },
-            Form::Listpack(_) => None,
+            Form::Table(table) => Some(table),
+            Form::Listpack(_) | Form::ListpackEx(_) => None,
         }
     }
 
     fn table_mut(&mut self) -> Option<&mut Table> {
         match &mut self.0 {
-            Form::Boxed(boxed) => match &mut **boxed {
-                Boxed::Table(table) => Some(table),
-                Boxed::ListpackEx(_) => None,
-            },
-            Form::Listpack(_) => None,
+            Form::Table(table) => Some(table),
+            Form::Listpack(_) | Form::ListpackEx(_) => None,
         }
     }
 
@@ -195,11 +179,9 @@ impl Hash {
     pub fn next_expiry_ms(&self) -> Option<i64> {
         match &self.0 {
             Form::Listpack(_) => None,
-            Form::Boxed(boxed) => match &**boxed {
-                Boxed::ListpackEx(packed) if packed.is_empty() => None,
-                Boxed::ListpackEx(packed) => field_at(packed, 3, 0).0.expires_at_ms,
-                Boxed::Table(table) => table.expiries.first().map(|&(expires_at_ms, _)| expires_at_ms),
-            },
+            Form::ListpackEx(packed) if packed.is_empty() => None,
+            Form::ListpackEx(packed) => field_at(packed, 3, 0).0.expires_at_ms,
+            Form::Table(table) => table.expiries.first().map(|&(expires_at_ms, _)| expires_at_ms),
         }
     }
 
@@ -342,7 +324,7 @@ impl Hash {
             let entries: Vec<&[u8]> =
                 entries.chunks(2).flat_map(|pair| [pair[0], pair[1], never.as_slice()]).collect();
             extended.append(&entries);
-            self.0 = Form::Boxed(Box::new(Boxed::ListpackEx(extended)));
+            self.0 = Form::ListpackEx(Box::new(extended));
         }
     }
 
@@ -377,7 +359,7 @@ impl Hash {
                 table.set_expiry(field.name, expires_at_ms);
             }
         }
-        self.0 = Form::Boxed(Box::new(Boxed::Table(table)));
+        self.0 = Form::Table(Box::new(table));
     }
 }
 

@@ -13,9 +13,11 @@ const EMBSTR_MAX: usize = 112;
 #[derive(Clone)]
 pub enum StringValue {
     Int(i64),
-    /// The longest inline form that, with this enum's tag, does not enlarge a [`Value`](super::Value).
-    Embstr(SmallBytes<38>),
-    Raw(Vec<u8>),
+    /// The longest inline form that fits a [`Value`](super::Value) of 24 bytes.
+    Embstr(SmallBytes<22>),
+    /// Boxed because a `Vec` leaves no room for the tag. A `Box<[u8]>` could not grow in place, as `APPEND` and `SETBIT` do.
+    #[expect(clippy::box_collection)]
+    Raw(Box<Vec<u8>>),
 }
 
 impl StringValue {
@@ -32,8 +34,13 @@ impl StringValue {
         if bytes.len() <= EMBSTR_MAX {
             StringValue::Embstr(bytes.into())
         } else {
-            StringValue::Raw(bytes.into())
+            StringValue::raw(bytes.into())
         }
+    }
+
+    /// Creates a string that is not shortened, whatever its length.
+    pub fn raw(bytes: Vec<u8>) -> StringValue {
+        StringValue::Raw(Box::new(bytes))
     }
 
     /// Gives the string the encoding that it has under a key of `key_len` bytes. A raw string stays raw.
@@ -112,7 +119,7 @@ impl StringValue {
     /// encoding is `raw`.
     pub fn make_raw(&mut self) -> &mut Vec<u8> {
         if !matches!(self, StringValue::Raw(_)) {
-            *self = StringValue::Raw(self.to_vec());
+            *self = StringValue::raw(self.to_vec());
         }
         match self {
             StringValue::Raw(bytes) => bytes,

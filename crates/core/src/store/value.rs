@@ -162,7 +162,7 @@ mod tests {
 
     #[test]
     fn inline_values_do_not_enlarge_the_enum() {
-        assert_eq!(size_of::<Value>(), 48);
-        assert_eq!(size_of::<crate::store::Entry>(), 72);
+        assert_eq!(size_of::<Value>(), 24);
+        assert_eq!(size_of::<crate::store::Entry>(), 40);
     }
 }

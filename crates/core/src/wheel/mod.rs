@@ -40,6 +40,22 @@ impl TimerId {
     }
 }
 
+/// The place of a timer in the wheel, half the size of a [`TimerId`]. Once the timer has fired or been cancelled, another
+/// timer may take its place; [`Wheel::at`] tells them apart by their payloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TimerPlace(u32);
+
+impl TimerPlace {
+    /// The place of no timer.
+    pub const NONE: TimerPlace = TimerPlace(NIL);
+}
+
+impl From<TimerId> for TimerPlace {
+    fn from(id: TimerId) -> TimerPlace {
+        TimerPlace(id.index)
+    }
+}
+
 impl Default for TimerId {
     fn default() -> Self {
         TimerId::NONE
@@ -199,6 +215,19 @@ impl<T: Copy> Wheel<T> {
             index = node.next;
         }
         Some(earliest_ms)
+    }
+
+    /// Returns the id of the timer armed at `place`, or [`TimerId::NONE`] if it does not have this payload.
+    pub fn at(&self, place: TimerPlace, payload: T) -> TimerId
+    where
+        T: PartialEq,
+    {
+        match self.nodes.get(place.0 as usize) {
+            Some(node) if node.is_armed() && node.payload == payload => {
+                TimerId { index: place.0, generation: node.generation }
+            }
+            _ => TimerId::NONE,
+        }
     }
 
     /// Returns the deadline and the payload of an armed timer.

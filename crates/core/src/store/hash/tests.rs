@@ -83,7 +83,7 @@ fn length_and_size_turn_it_into_a_table() {
 
 #[test]
 fn the_hash_of_a_lock_needs_no_allocation() {
-    assert_eq!(size_of::<Hash>(), 48);
+    assert_eq!(size_of::<Hash>(), 16);
     let mut hash = Hash::new();
     hash.set(b"8743c9c0-0795-4907-87fd-6c719a6b4586:12345", b"10", &limits());
     assert!(matches!(&hash.0, Form::Listpack(packed) if packed.is_in_place()));
