@@ -42,7 +42,7 @@ impl Store {
                         );
                         assert_eq!(
                             timer,
-                            Timer::Key { db: index as u32, slot },
+                            Timer::Key { db: index as u16, slot },
                             "{name}: the timer belongs to another key"
                         );
                         timed += 1;

@@ -219,7 +219,7 @@ impl Store {
             },
         };
         let due_ms = due_ms(end, self.now);
-        let payload = Timer::Key { db: db as u32, slot };
+        let payload = Timer::Key { db: db as u16, slot };
         if !self.timers.rearm(self.timers.at(entry.timer, payload), due_ms) {
             entry.timer = self.timers.arm(due_ms, payload).into();
         }
@@ -235,7 +235,7 @@ impl Store {
 
     /// Returns the timer of a key, or [`TimerId::NONE`].
     pub(super) fn timer(&self, db: usize, slot: u32, entry: &Entry) -> TimerId {
-        self.timers.at(entry.timer, Timer::Key { db: db as u32, slot })
+        self.timers.at(entry.timer, Timer::Key { db: db as u16, slot })
     }
 
     /// Notes that the timer of a key has fired, or would have, and is no longer armed.
@@ -273,7 +273,7 @@ impl Store {
 /// Cancels the timer of a key, if it has one.
 fn cancel(timers: &mut Wheel<Timer>, db: usize, slot: u32, entry: &Entry) {
     if entry.timer != TimerPlace::NONE {
-        timers.cancel(timers.at(entry.timer, Timer::Key { db: db as u32, slot }));
+        timers.cancel(timers.at(entry.timer, Timer::Key { db: db as u16, slot }));
     }
 }
 

@@ -5,7 +5,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Timer {
     /// A key, or the first of its hash fields, has expired.
-    Key { db: u32, slot: u32 },
+    Key { db: u16, slot: u32 },
     /// The client in this session slot has been blocked until its timeout.
     Blocked { slot: u32 },
     /// CLIENT PAUSE has ended.

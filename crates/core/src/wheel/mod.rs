@@ -62,7 +62,9 @@ impl Default for TimerId {
     }
 }
 
-/// A slab entry: a timer, linked into one list, or a free entry, linked into the free list by `next`.
+/// A slab entry: a timer, linked into one list, or a free entry, linked into the free list by `next`. Packed to 28 bytes for a
+/// payload of 8: every lock has one.
+#[repr(packed(4))]
 struct Node<T> {
     deadline_ms: u64,
     payload: T,
@@ -223,7 +225,7 @@ impl<T: Copy> Wheel<T> {
         T: PartialEq,
     {
         match self.nodes.get(place.0 as usize) {
-            Some(node) if node.is_armed() && node.payload == payload => {
+            Some(node) if node.is_armed() && { node.payload } == payload => {
                 TimerId { index: place.0, generation: node.generation }
             }
             _ => TimerId::NONE,
