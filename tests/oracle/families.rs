@@ -43,6 +43,7 @@ families! {
     conditions,
     connection,
     dump,
+    eviction,
     expiry,
     hash_ex,
     hash_expiry,

@@ -99,6 +99,7 @@ fn config_set(ctx: &mut Ctx) -> Outcome {
         ctx.node.update_default_password();
     }
     ctx.node.store.limits = ctx.node.config.limits();
+    ctx.node.eviction.is_due = true;
     ctx.node.slowlog.entries.truncate(ctx.node.config.slowlog_max_len);
     ctx.reply.ok();
     Ok(())

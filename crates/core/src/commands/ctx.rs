@@ -190,12 +190,8 @@ impl<'a> Ctx<'a> {
 
     /// Records the time as the last use of a key.
     fn mark_used(&mut self, slot: u32) {
-        let now_s = (self.node.store.now.mono_us / 1_000_000) as u32;
-        let no_touch = self.no_touch && self.command.name != "touch";
-        if let Some(entry) = self.node.store.dbs[self.db].entry_mut(slot)
-            && !no_touch
-        {
-            entry.used_at_s = now_s;
+        if !self.no_touch || self.command.name == "touch" {
+            self.node.mark_used(self.db, slot);
         }
     }
 

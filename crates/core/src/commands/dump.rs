@@ -7,6 +7,7 @@ use crate::node::notify::Class;
 use crate::num;
 use crate::store::Now;
 use crate::store::rdb::{self, Refusal};
+use crate::store::usage::Usage;
 use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
@@ -70,8 +71,7 @@ struct Options {
     /// Whether the time to live is a Unix time in ms.
     absolute: bool,
     idle_s: Option<i64>,
-    /// Known only to a server that evicts by frequency.
-    has_frequency: bool,
+    frequency: Option<u8>,
 }
 
 impl Options {
@@ -83,7 +83,7 @@ impl Options {
                 options.replace = true;
             } else if words.take("ABSTTL") {
                 options.absolute = true;
-            } else if !options.has_frequency && words.take_with("IDLETIME", 1) {
+            } else if options.frequency.is_none() && words.take_with("IDLETIME", 1) {
                 let idle_s = num::parse_i64(words.word()?).ok_or(error::NOT_AN_INTEGER)?;
                 if idle_s < 0 {
                     return Err(Error::new("ERR Invalid IDLETIME value, must be >= 0"));
@@ -91,10 +91,9 @@ impl Options {
                 options.idle_s = Some(idle_s);
             } else if options.idle_s.is_none() && words.take_with("FREQ", 1) {
                 let frequency = num::parse_i64(words.word()?).ok_or(error::NOT_AN_INTEGER)?;
-                if !(0..=255).contains(&frequency) {
-                    return Err(Error::new("ERR Invalid FREQ value, must be >= 0 and <= 255"));
-                }
-                options.has_frequency = true;
+                let frequency = u8::try_from(frequency)
+                    .map_err(|_| Error::new("ERR Invalid FREQ value, must be >= 0 and <= 255"))?;
+                options.frequency = Some(frequency);
             } else {
                 return Err(error::SYNTAX);
             }
@@ -132,10 +131,15 @@ fn restore(ctx: &mut Ctx) -> Outcome {
     }
     let now = ctx.now();
     let version = ctx.version();
+    let counts_uses = ctx.node.store.limits.counts_uses;
     let mut edit = ctx.insert(key, value, expires_at_ms);
-    if let Some(idle_s) = options.idle_s {
-        let now_s = (now.mono_us / 1_000_000) as u32;
-        edit.set_used_at(now_s.wrapping_sub(idle_on_the_clock(idle_s, now, version)));
+    let now_s = (now.mono_us / 1_000_000) as u32;
+    match (options.frequency, options.idle_s) {
+        (Some(frequency), _) if counts_uses => edit.set_usage(Usage::counted(frequency, now_s)),
+        (_, Some(idle_s)) if !counts_uses => {
+            edit.set_usage(Usage::at(now_s.wrapping_sub(idle_on_the_clock(idle_s, now, version))));
+        }
+        _ => {}
     }
     edit.done("restore", 1);
     if let Some((old_type, slot)) = old_type.zip(ctx.find_quietly(key)) {

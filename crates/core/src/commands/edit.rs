@@ -23,6 +23,7 @@ use std::ops::{Deref, DerefMut};
 use super::ctx::Ctx;
 use crate::node::Node;
 use crate::node::notify::Class;
+use crate::store::usage::Usage;
 use crate::store::{Hash, Limits, List, Set, SortedSet, Stream, StringValue, Value, ValueType};
 
 /// A type of value that handlers change through an [`Edit`].
@@ -129,9 +130,9 @@ impl<'e, 'k, T: Editable> Edit<'e, 'k, T> {
         self.node.store.set_expiry(self.at.db, self.at.slot, Some(expires_at_ms));
     }
 
-    /// Marks the key as last used at this monotonic time in seconds.
-    pub fn set_used_at(&mut self, used_at_s: u32) {
-        self.node.store.dbs[self.at.db].entry_mut(self.at.slot).expect(WRONG_SLOT).used_at_s = used_at_s;
+    /// Sets what the key remembers of its use.
+    pub fn set_usage(&mut self, usage: Usage) {
+        self.node.store.dbs[self.at.db].entry_mut(self.at.slot).expect(WRONG_SLOT).usage = usage;
     }
 
     /// Finishes a change: arms the timer of a hash anew, signals watchers and replicas, publishes the keyspace event,

@@ -101,24 +101,26 @@ fn clients(node: &Node) -> String {
 }
 
 fn memory(node: &Node) -> String {
-    let bytes = node.dataset_bytes();
+    let bytes = node.used_memory();
+    let maxmemory = node.config.eviction.maxmemory;
     format!(
         "used_memory:{bytes}\r\nused_memory_human:{}\r\nused_memory_rss:{bytes}\r\nused_memory_peak:{bytes}\r\n\
          used_memory_dataset:{bytes}\r\nused_memory_lua:0\r\nnumber_of_cached_scripts:{}\r\nnumber_of_functions:{}\r\n\
-         number_of_libraries:{}\r\nused_memory_functions:{}\r\nmaxmemory:{}\r\nmaxmemory_human:0B\r\nmaxmemory_policy:{}\r\n\
-         mem_fragmentation_ratio:1.00\r\nmem_allocator:rust\r\nactive_defrag_running:0\r\nlazyfree_pending_objects:0\r\n\
+         number_of_libraries:{}\r\nused_memory_functions:{}\r\nmaxmemory:{}\r\nmaxmemory_human:{}\r\nmaxmemory_policy:{}\r\n\
+         mem_not_counted_for_evict:0\r\nmem_fragmentation_ratio:1.00\r\nmem_allocator:rust\r\nactive_defrag_running:0\r\nlazyfree_pending_objects:0\r\n\
          lazyfreed_objects:0\r\n",
         human(bytes),
         node.scripts.len(),
         node.functions.len(),
         node.functions.libraries().len(),
         node.functions.bytes(),
-        node.config.get("maxmemory").unwrap_or("0"),
+        maxmemory,
+        human(maxmemory),
         node.config.get("maxmemory-policy").unwrap_or("noeviction"),
     )
 }
 
-fn human(bytes: usize) -> String {
+fn human(bytes: u64) -> String {
     let mut size = bytes as f64;
     for unit in ["B", "K", "M"] {
         if size < 1024.0 {
@@ -146,7 +148,7 @@ fn stats(node: &Node) -> String {
     let mut text = format!(
         "total_connections_received:{}\r\ntotal_commands_processed:{}\r\ninstantaneous_ops_per_sec:0\r\n\
          rejected_connections:{}\r\nsync_full:0\r\nsync_partial_ok:0\r\nsync_partial_err:0\r\n{}expired_keys:{}\r\n\
-         expired_stale_perc:0.00\r\nexpired_time_cap_reached_count:0\r\nevicted_keys:0\r\nevicted_clients:0\r\n\
+         expired_stale_perc:0.00\r\nexpired_time_cap_reached_count:0\r\nevicted_keys:{}\r\nevicted_clients:0\r\n\
          keyspace_hits:{}\r\nkeyspace_misses:{}\r\npubsub_channels:{}\r\npubsub_patterns:{}\r\n\
          pubsubshard_channels:{}\r\nlatest_fork_usec:0\r\ntotal_forks:0\r\ntracking_total_keys:{}\r\n\
          tracking_total_items:{}\r\ntracking_total_prefixes:{}\r\ntotal_error_replies:{}\r\nclient_output_buffer_limit_disconnections:{}\r\n",
@@ -159,6 +161,7 @@ fn stats(node: &Node) -> String {
             _ => String::new(),
         },
         stats.expired_keys,
+        stats.evicted_keys,
         stats.keyspace_hits,
         stats.keyspace_misses,
         node.pubsub.len(SubscriptionKind::Channel),
@@ -251,13 +254,4 @@ fn keyspace(node: &Node) -> String {
             format!("db{index}:keys={},expires={},avg_ttl=0{subexpiry}\r\n", db.len(), db.volatile())
         })
         .collect()
-}
-
-impl Node {
-    /// Returns a rough estimate of the memory in use, in bytes. It is cheap to compute.
-    pub fn dataset_bytes(&self) -> usize {
-        const BASE: usize = 1 << 20;
-        const PER_KEY: usize = 200;
-        BASE + self.store.dbs.iter().map(|db| db.len()).sum::<usize>() * PER_KEY
-    }
 }

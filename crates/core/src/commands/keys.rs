@@ -418,17 +418,31 @@ fn object_refcount(ctx: &mut Ctx) -> Outcome {
 
 fn object_idletime(ctx: &mut Ctx) -> Outcome {
     let now_s = (ctx.now().mono_us / 1_000_000) as u32;
-    match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.used_at_s) {
-        Some(used_at_s) => ctx.reply.int(now_s.wrapping_sub(used_at_s) as i64),
+    match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.usage) {
+        Some(_) if ctx.node.store.limits.counts_uses => {
+            return Err(Error::new(
+                "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between \
+                 policies at runtime LRU and LFU data will take some time to adjust.",
+            ));
+        }
+        Some(usage) => ctx.reply.int(now_s.wrapping_sub(usage.used_at_s()) as i64),
         None => ctx.reply.null(),
     }
     Ok(())
 }
 
 fn object_freq(ctx: &mut Ctx) -> Outcome {
-    if ctx.find_quietly(ctx.argv[2]).is_none() {
-        ctx.reply.null();
-        return Ok(());
+    let now_s = (ctx.now().mono_us / 1_000_000) as u32;
+    match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.usage) {
+        Some(usage) if ctx.node.store.limits.counts_uses => {
+            ctx.reply.int(usage.count(now_s, ctx.node.config.eviction.decay).into());
+            return Ok(());
+        }
+        Some(_) => {}
+        None => {
+            ctx.reply.null();
+            return Ok(());
+        }
     }
     Err(Error::new(
         "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \

@@ -335,20 +335,23 @@ fn latency_help(ctx: &mut Ctx) -> Outcome {
 }
 
 fn memory_usage(ctx: &mut Ctx) -> Outcome {
+    let mut samples = 5;
     let mut words = ctx.words(3);
     while !words.is_empty() {
         if !words.take_with("SAMPLES", 1) {
             return Err(error::SYNTAX);
         }
-        if words.int()? < 0 {
-            return Err(error::SYNTAX);
-        }
+        samples = match usize::try_from(words.int()?) {
+            Ok(0) => usize::MAX,
+            Ok(samples) => samples,
+            Err(_) => return Err(error::SYNTAX),
+        };
     }
     let key_len = ctx.argv[2].len();
     match ctx
         .find_quietly(ctx.argv[2])
         .and_then(|slot| ctx.entry(slot))
-        .map(|entry| entry.value.memory_bytes())
+        .map(|entry| entry.value.memory_bytes(samples))
     {
         Some(bytes) => ctx.reply.int((bytes + key_len) as i64),
         None => ctx.reply.null(),
@@ -357,13 +360,13 @@ fn memory_usage(ctx: &mut Ctx) -> Outcome {
 }
 
 fn memory_doctor(ctx: &mut Ctx) -> Outcome {
-    ctx.reply.verbatim(b"txt", b"Nothing to report: memory is not limited here.\n");
+    ctx.reply.verbatim(b"txt", b"Nothing to report: the memory in use is an estimate here.\n");
     Ok(())
 }
 
 fn memory_stats(ctx: &mut Ctx) -> Outcome {
     let keys: usize = ctx.node.store.dbs.iter().map(|db| db.len()).sum();
-    let bytes: usize = ctx.node.dataset_bytes();
+    let bytes = ctx.node.used_memory() as usize;
     ctx.reply.map(3);
     for (name, value) in
         [("keys.count", keys), ("dataset.bytes", bytes), ("clients.normal", ctx.node.sessions.len())]

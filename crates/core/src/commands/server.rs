@@ -241,6 +241,7 @@ impl crate::node::Node {
         self.note_all_keys(db);
         self.dirty += self.store.dbs[db].len() as u64;
         self.store.clear(db);
+        self.eviction.forget();
         self.signal_db_ready(db);
     }
 }
@@ -261,6 +262,7 @@ fn swapdb(ctx: &mut Ctx) -> Outcome {
         // Both databases lose and gain keys.
         [a, b].into_iter().for_each(|db| ctx.node.note_all_keys(db));
         ctx.node.store.swap(a, b);
+        ctx.node.eviction.forget();
         [a, b].into_iter().for_each(|db| ctx.node.note_all_keys(db));
         ctx.node.signal_db_ready(a);
         ctx.node.signal_db_ready(b);
@@ -470,9 +472,9 @@ fn debug_object(ctx: &mut Ctx) -> Outcome {
         "Value at:0x{slot:012x} refcount:{} encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
         entry.value.refcount(ctx.version()),
         entry.value.encoding(),
-        entry.value.memory_bytes(),
-        entry.used_at_s & 0xff_ffff,
-        idle_s - entry.used_at_s,
+        entry.value.memory_bytes(usize::MAX),
+        entry.usage.used_at_s() & 0xff_ffff,
+        idle_s.wrapping_sub(entry.usage.used_at_s()),
     );
     ctx.reply.status(&text);
     Ok(())

@@ -30,8 +30,18 @@ const FOR_SUBSCRIBERS: [&str; 9] = [
 pub(super) enum Caller {
     /// A client that sent the command as a request.
     Client,
-    /// A client's script that used `redis.call`: whether the script is read-only, and whether it has written yet.
-    Script { read_only: bool, wrote: bool },
+    /// A client's script that used `redis.call`.
+    Script(Access),
+}
+
+/// What a script may do.
+#[derive(Clone, Copy)]
+pub(super) struct Access {
+    pub read_only: bool,
+    /// Whether the script may write although the server is out of memory.
+    pub allow_oom: bool,
+    /// Whether the script has called a write command.
+    pub wrote: bool,
 }
 
 impl Node {
@@ -43,7 +53,7 @@ impl Node {
         argv: &[&[u8]],
         caller: Caller,
     ) -> Result<&'static Command, Error> {
-        if self.asks_calls && matches!(caller, Caller::Script { .. }) {
+        if self.asks_calls && matches!(caller, Caller::Script(_)) {
             self.stages.script_calls(&self.script_call(id, argv)).map_err(Error::owned)?;
         }
         let version = self.config.version;
@@ -60,18 +70,16 @@ impl Node {
         if !command.accepts(argv.len(), version) {
             return Err(match caller {
                 Caller::Client => error::wrong_arity(command.name),
-                Caller::Script { .. } if version.is_valkey() => {
+                Caller::Script(_) if version.is_valkey() => {
                     Error::new("ERR Wrong number of args calling command from script")
                 }
-                Caller::Script { .. } => {
-                    Error::new("ERR Wrong number of args calling Redis command from script")
-                }
+                Caller::Script(_) => Error::new("ERR Wrong number of args calling Redis command from script"),
             });
         }
         match caller {
             Caller::Client if !self.allows(id, command) => return Err(error::NO_DEBUG),
             Caller::Client => self.admit_request(id, command, argv)?,
-            Caller::Script { read_only, wrote } => self.admit_call(id, command, argv, read_only, wrote)?,
+            Caller::Script(access) => self.admit_call(id, command, argv, access)?,
         }
         Ok(command)
     }
@@ -108,6 +116,7 @@ impl Node {
             });
         }
         self.authorize(id, command, argv, Source::Request)?;
+        self.make_room();
         self.check_writes(id, command, argv)?;
         let session = &self.sessions[id];
         if session.protocol() == Protocol::Resp2
@@ -133,8 +142,7 @@ impl Node {
         id: SessionId,
         command: &'static Command,
         argv: &[&[u8]],
-        read_only: bool,
-        wrote: bool,
+        access: Access,
     ) -> Result<(), Error> {
         // Before 7.2 scripts could not call blocking commands, except those that were new in 7.0 and those of streams.
         let waits =
@@ -148,10 +156,10 @@ impl Node {
             }));
         }
         self.authorize(id, command, argv, Source::Script)?;
-        if read_only && command.has(WRITE | MAY_REPLICATE) {
+        if access.read_only && command.has(WRITE | MAY_REPLICATE) {
             return Err(Error::new("ERR Write commands are not allowed from read-only scripts."));
         }
-        self.check_script_writes(command, wrote)
+        self.check_script_writes(command, access)
     }
 }
 
@@ -184,7 +192,7 @@ pub(super) fn is_http(argv: &[&[u8]]) -> bool {
 
 /// Returns the error for a command or subcommand that does not exist.
 fn unknown(argv: &[&[u8]], version: Version, caller: Caller) -> Error {
-    let from_script = matches!(caller, Caller::Script { .. });
+    let from_script = matches!(caller, Caller::Script(_));
     let tells_subcommand = !from_script || version.is_valkey_since(Version::Valkey9_1);
     if tells_subcommand && argv.first().is_some_and(|name| table::find_by_name(name, version).is_some()) {
         return error::unknown_subcommand(argv);

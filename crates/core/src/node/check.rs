@@ -18,6 +18,7 @@ impl Node {
         #[cfg(debug_assertions)]
         self.check_announced();
         self.store.check();
+        self.check_weights();
         self.sessions.check();
         self.scripts.check();
         self.check_blocked();

@@ -7,12 +7,14 @@ mod params;
 
 use std::borrow::Cow;
 
+use super::eviction;
 use crate::error::Error;
 use crate::glob;
 use crate::node::notify::Class;
 use crate::node::session::Session;
 use crate::num;
 use crate::store::Limits;
+use crate::store::usage::Decay;
 use crate::version::Version;
 
 pub use params::{PARAMS, Param, ParamKind};
@@ -89,6 +91,7 @@ pub struct Config {
     pub tracking_table_max_keys: usize,
     pub slowlog_log_slower_than_us: i64,
     pub slowlog_max_len: usize,
+    pub eviction: eviction::Limits,
     /// The bytes of unread output at which a client is disconnected, 0 for no limit: for normal clients, for replicas
     /// (MONITOR clients here), and for subscribers.
     output_limits: [u64; 3],
@@ -114,6 +117,13 @@ impl Config {
             tracking_table_max_keys: 0,
             slowlog_log_slower_than_us: 0,
             slowlog_max_len: 0,
+            eviction: eviction::Limits {
+                maxmemory: 0,
+                policy: eviction::Policy::NO_EVICTION,
+                samples: 0,
+                decay: Decay { log_factor: 0, minutes: 0 },
+                replica_ignores: false,
+            },
             output_limits: [0; 3],
         };
         config.refresh();
@@ -224,6 +234,16 @@ impl Config {
             0 => usize::MAX,
             most => most as usize,
         };
+        self.eviction = eviction::Limits {
+            maxmemory: int(self, "maxmemory") as u64,
+            policy: eviction::Policy::parse(self.get("maxmemory-policy").unwrap_or_default()),
+            samples: int(self, "maxmemory-samples") as usize,
+            decay: Decay {
+                log_factor: int(self, "lfu-log-factor") as u32,
+                minutes: int(self, "lfu-decay-time") as u32,
+            },
+            replica_ignores: self.get("replica-ignore-maxmemory") == Some("yes"),
+        };
         self.slowlog_log_slower_than_us = int(self, "slowlog-log-slower-than");
         self.slowlog_max_len = int(self, "slowlog-max-len") as usize;
         let limits = self.get("client-output-buffer-limit").unwrap_or_default().to_owned();
@@ -253,6 +273,7 @@ impl Config {
                 .unwrap_or(defaults.list_max_listpack_size),
             stream_node_max_bytes: size("stream-node-max-bytes", defaults.stream_node_max_bytes),
             stream_node_max_entries: size("stream-node-max-entries", 100) as u64,
+            counts_uses: self.eviction.policy.counts_uses(),
             ..defaults
         }
     }

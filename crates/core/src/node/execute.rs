@@ -1,6 +1,6 @@
 //! Executes a request inside a node: Redis's checks in Redis's order, the handler, and what follows.
 
-use super::admission::{Caller, is_http};
+use super::admission::{Access, Caller, is_http};
 use super::output::OpenReply;
 use super::permissions::Source;
 use super::secrets::redacted;
@@ -43,6 +43,9 @@ impl Node {
         self.finish_reply(id, open);
         self.end_caching(id, argv);
         self.serve_ready_keys();
+        if std::mem::take(&mut self.eviction.is_due) {
+            self.make_room();
+        }
     }
 
     /// Sends a reply to its client, followed by the messages that the request caused for that client.
@@ -229,16 +232,15 @@ impl Node {
     }
 
     /// Executes one command of a script. Returns whether it is a write command.
-    pub fn call_from_script(
+    pub(super) fn call_from_script(
         &mut self,
         id: SessionId,
         argv: &[&[u8]],
         reply: &mut Reply,
-        read_only: bool,
-        wrote: bool,
+        access: Access,
     ) -> bool {
         let start = reply.len();
-        let admitted = self.admit(id, argv, Caller::Script { read_only, wrote });
+        let admitted = self.admit(id, argv, Caller::Script(access));
         if admitted.is_err()
             && let Some(command) = table::find(argv, self.config.version)
         {

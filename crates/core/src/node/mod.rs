@@ -10,6 +10,7 @@ pub mod blocking;
 mod check;
 pub mod config;
 mod digest;
+pub mod eviction;
 pub mod execute;
 pub mod functions;
 pub mod notify;
@@ -63,6 +64,7 @@ pub struct Node {
     pub config: Config,
     pub acl: Acl,
     pub store: Store,
+    pub eviction: eviction::Eviction,
     pub sessions: Sessions,
     pub pubsub: pubsub::PubSub,
     pub blocking: blocking::Blocking,
@@ -122,6 +124,7 @@ impl Node {
             index,
             acl: Acl::new(&config),
             store: Store::new(config.databases, now, limits),
+            eviction: Default::default(),
             sessions: Sessions::new(config.version),
             pubsub: Default::default(),
             blocking: Default::default(),
@@ -283,6 +286,7 @@ impl Node {
         self.run_id = ids.hex(40);
         self.replication_id = ids.hex(40);
         self.store = Store::new(self.config.databases, self.store.now, self.config.limits());
+        self.eviction = Default::default();
         self.scripts = scripts::Scripts::new(self.config.version);
         self.slowlog = Default::default();
         self.stats.reset();

@@ -11,6 +11,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use super::Node;
+use super::admission::Access;
 use super::output::OpenReply;
 use super::session::{OwnedArgs, SessionId, TimeoutReply, Wait};
 use crate::commands::command::{Command, READONLY};
@@ -81,9 +82,7 @@ struct Running {
 struct Call {
     /// The command that runs the script.
     command: &'static Command,
-    read_only: bool,
-    /// Whether the script has called a write command.
-    wrote: bool,
+    access: Access,
     /// Whether the script's reply has an error.
     has_failed: bool,
     /// The database that the client had selected.
@@ -266,7 +265,7 @@ impl Scripts {
     pub fn kill(&mut self, function: bool) -> Outcome {
         let is_other = self.runs_function() != function;
         match (&self.running, &mut self.vm) {
-            (Some(running), _) if running.script.wrote => Err(error::UNKILLABLE),
+            (Some(running), _) if running.script.access.wrote => Err(error::UNKILLABLE),
             (Some(_), _) if is_other => Err(self.busy_error()),
             (Some(_), Some(vm)) => {
                 vm.kill();
@@ -320,8 +319,13 @@ impl Node {
     ) {
         let (keys, argv) = request[3..].split_at(keys);
         let db = self.sessions[id].db;
-        let read_only = command.has(READONLY) || script.flags().no_writes;
-        let mut call = Call { command, read_only, wrote: false, has_failed: false, db };
+        let flags = script.flags();
+        let access = Access {
+            read_only: command.has(READONLY) || flags.no_writes,
+            allow_oom: flags.allow_oom,
+            wrote: false,
+        };
+        let mut call = Call { command, access, has_failed: false, db };
         let Some(mut vm) = self.scripts.vm.take() else { return };
         self.show_script_start(id, script, keys, argv, db);
         let start = reply.len();
@@ -499,9 +503,8 @@ struct ScriptHost<'a> {
 
 impl script::Host for ScriptHost<'_> {
     fn call(&mut self, argv: &[&[u8]], reply: &mut Reply) {
-        let Call { read_only, wrote, .. } = *self.call;
         let start = reply.len();
-        self.call.wrote |= self.node.call_from_script(self.id, argv, reply, read_only, wrote);
+        self.call.access.wrote |= self.node.call_from_script(self.id, argv, reply, self.call.access);
         if self.node.interest.calls {
             let call = self.node.script_call(self.id, argv);
             self.node.stages.script_called(&call, reply.len().saturating_sub(start));

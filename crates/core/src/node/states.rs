@@ -1,5 +1,6 @@
 //! States in which a node refuses requests. They are Redis's own states, which a test enters at will.
 
+use super::admission::Access;
 use super::{Node, SessionId};
 use crate::commands::command::{
     ALLOW_BUSY, Command, DENYOOM, Flags as CommandFlags, LOADING, MAY_REPLICATE, READONLY, STALE, WRITE,
@@ -8,6 +9,7 @@ use crate::commands::table;
 use crate::error::{self, Error};
 use crate::node::replication::Role;
 use crate::script::{self, Flags};
+use crate::version::Version;
 
 /// A state in which a node refuses requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,9 +87,22 @@ impl Node {
         self.states.has(State::ReadOnly) || self.replication.role != Role::Master
     }
 
+    /// Returns whether the node refuses commands that may need more memory.
+    fn is_out_of_memory(&self) -> bool {
+        self.states.has(State::Oom) || self.eviction.is_out_of_memory
+    }
+
+    /// Returns whether a transaction would queue a command, which takes memory. Only 7.0 refuses that.
+    fn takes_memory_in_queue(&self, id: SessionId, command: &Command) -> bool {
+        self.config.version < Version::V7_2
+            && self.sessions[id].multi.is_some()
+            && !["exec", "discard", "quit", "reset"].contains(&command.name)
+    }
+
     /// Returns whether no state is set that could refuse a request.
     fn refuses_nothing(&self) -> bool {
         self.states.is_empty()
+            && !self.eviction.is_out_of_memory
             && self.replication.role == Role::Master
             && self.config.min_replicas_to_write == 0
     }
@@ -144,7 +159,7 @@ impl Node {
         if self.states.has(State::ClusterDown) && !command.keys.is_empty() {
             return Err(CLUSTER_DOWN);
         }
-        if self.states.has(State::Oom) && has(DENYOOM) {
+        if self.is_out_of_memory() && (has(DENYOOM) || self.takes_memory_in_queue(id, command)) {
             return Err(OOM);
         }
         if has(WRITE) && self.lacks_replicas() {
@@ -184,20 +199,20 @@ impl Node {
 
     /// Makes the checks that apply to a command of a script. A script that has already written may continue to write, except
     /// on a read-only node.
-    pub(super) fn check_script_writes(&self, command: &Command, wrote: bool) -> Result<(), Error> {
+    pub(super) fn check_script_writes(&self, command: &Command, access: Access) -> Result<(), Error> {
         if self.refuses_nothing() || !command.has(WRITE) {
             return Ok(());
         }
         if self.is_read_only() {
             return Err(READ_ONLY);
         }
-        if wrote {
+        if access.wrote {
             return Ok(());
         }
         if self.lacks_replicas() {
             return Err(NO_REPLICAS);
         }
-        if self.states.has(State::Oom) && command.has(DENYOOM) {
+        if self.is_out_of_memory() && !access.allow_oom && command.has(DENYOOM) {
             return Err(OOM);
         }
         Ok(())

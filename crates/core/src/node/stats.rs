@@ -27,6 +27,7 @@ pub struct Stats {
     pub keyspace_hits: u64,
     pub keyspace_misses: u64,
     pub expired_keys: u64,
+    pub evicted_keys: u64,
     pub expired_hash_fields: u64,
     pub output_limit_disconnections: u64,
     pub error_replies: u64,

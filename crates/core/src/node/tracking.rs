@@ -149,6 +149,9 @@ impl Node {
 
     /// Ends the effect of CLIENT CACHING, which is for the next command or transaction.
     pub(super) fn end_caching(&mut self, id: SessionId, argv: &[&[u8]]) {
+        if self.tracking.clients == 0 {
+            return;
+        }
         let Some(session) = self.sessions.get_mut(id) else { return };
         let is_client = argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"client"));
         if let (Some(tracking), None, false) = (&mut session.tracking, &session.multi, is_client) {
@@ -205,16 +208,21 @@ impl Node {
 
     /// Sends a client the messages about its own command, whose reply is complete.
     pub(super) fn send_pending_invalidations(&mut self, id: SessionId) {
-        for changed in std::mem::take(&mut self.tracking.pending) {
-            self.send_invalidation(id, &changed);
+        if !self.tracking.pending.is_empty() {
+            for changed in std::mem::take(&mut self.tracking.pending) {
+                self.send_invalidation(id, &changed);
+            }
         }
     }
 
     /// Sends the clients in broadcast mode the changes of the event that ends.
     pub fn broadcast_invalidations(&mut self) {
-        if self.tracking.changed.is_empty() {
-            return;
+        if !self.tracking.changed.is_empty() {
+            self.send_changes();
         }
+    }
+
+    fn send_changes(&mut self) {
         let changed = std::mem::take(&mut self.tracking.changed);
         let prefixes: Vec<Box<[u8]>> = self.tracking.prefixes.keys().cloned().collect();
         for prefix in prefixes {

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 
+use super::usage::Usage;
 use super::{Limits, SlabMap, Timer, Value};
 use crate::wheel::{TimerId, TimerPlace, Wheel};
 
@@ -39,20 +40,15 @@ pub struct Entry {
     expires_at_ms: i64,
     /// Where the timer is that fires when the key expires, or when the first of its hash fields does.
     timer: TimerPlace,
-    /// The monotonic time of the last use in seconds, for `OBJECT IDLETIME`.
-    pub used_at_s: u32,
+    /// The last use or the number of uses, for `OBJECT IDLETIME`, `OBJECT FREQ` and eviction.
+    pub usage: Usage,
 }
 
 const NEVER: i64 = -1;
 
 impl Entry {
-    fn new(value: Value, now: Now) -> Entry {
-        Entry {
-            value,
-            expires_at_ms: NEVER,
-            timer: TimerPlace::NONE,
-            used_at_s: (now.mono_us / 1_000_000) as u32,
-        }
+    fn new(value: Value, usage: Usage) -> Entry {
+        Entry { value, expires_at_ms: NEVER, timer: TimerPlace::NONE, usage }
     }
 
     /// Returns when the key expires, as Unix time in ms.
@@ -85,6 +81,11 @@ impl Db {
     /// Returns whether the database has no keys.
     pub fn is_empty(&self) -> bool {
         self.keys.len() == 0
+    }
+
+    /// Returns the number of slots, free ones included.
+    pub fn slots(&self) -> usize {
+        self.keys.slots()
     }
 
     /// Returns the number of keys with an expiry.
@@ -158,7 +159,9 @@ impl Store {
         if let Value::String(string) = &mut value {
             string.settle(key.len(), false, self.limits.version);
         }
-        let (slot, replaced) = self.dbs[db].keys.insert(key, Entry::new(value, self.now));
+        let now_s = (self.now.mono_us / 1_000_000) as u32;
+        let usage = if self.limits.counts_uses { Usage::new_counted(now_s) } else { Usage::at(now_s) };
+        let (slot, replaced) = self.dbs[db].keys.insert(key, Entry::new(value, usage));
         if let Some(ended) = replaced {
             // An expired key that had not been removed yet.
             cancel(&mut self.timers, db, slot, &ended);

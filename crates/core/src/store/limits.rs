@@ -7,6 +7,8 @@ use crate::version::Version;
 pub struct Limits {
     /// The emulated release: some rules changed between releases without a setting.
     pub version: Version,
+    /// Whether keys count their uses instead of remembering the last one (`maxmemory-policy`).
+    pub counts_uses: bool,
     /// Fields of a hash.
     pub hash_max_listpack_entries: usize,
     /// Bytes of a field or its value.
@@ -36,6 +38,7 @@ impl Limits {
     pub fn for_version(version: Version) -> Limits {
         Limits {
             version,
+            counts_uses: false,
             hash_max_listpack_entries: 512,
             hash_max_listpack_value: 64,
             set_max_intset_entries: 512,

@@ -16,6 +16,7 @@ pub mod sorted_set;
 pub mod stream;
 pub mod string;
 mod timer;
+pub mod usage;
 pub mod value;
 
 pub use db::{Db, Entry, Now, Store};

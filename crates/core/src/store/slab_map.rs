@@ -71,6 +71,11 @@ impl<V> SlabMap<V> {
         self.index.len()
     }
 
+    /// Returns the number of slots, free ones included.
+    pub fn slots(&self) -> usize {
+        self.slots.len()
+    }
+
     /// Returns whether the map has no entries.
     pub fn is_empty(&self) -> bool {
         self.index.is_empty()

@@ -1,5 +1,6 @@
 //! The values that keys can hold.
 
+use super::hash::Field;
 use super::{Hash, Limits, List, Now, Set, SortedSet, Stream, StringValue};
 use crate::version::Version;
 
@@ -39,17 +40,25 @@ impl Value {
         }
     }
 
-    /// Returns an estimate of the memory used, in bytes, for MEMORY USAGE and INFO.
-    pub fn memory_bytes(&self) -> usize {
+    /// Returns an estimate of the memory used, in bytes, for MEMORY USAGE, INFO and eviction. Looks at `samples` elements.
+    pub fn memory_bytes(&self, samples: usize) -> usize {
         const ENTRY: usize = 64;
+        let scale = |bytes: usize, len: usize| bytes * len / len.min(samples).max(1);
         ENTRY
             + match self {
                 Value::String(value) => value.len(),
-                Value::List(value) => value.iter().map(|element| element.len() + 16).sum(),
-                Value::Set(value) => value.iter().map(|member| member.to_vec().len() + 16).sum(),
-                Value::SortedSet(value) => value.iter().map(|(member, _)| member.len() + 24).sum(),
+                Value::List(value) => {
+                    scale(value.iter().take(samples).map(|element| element.len() + 16).sum(), value.len())
+                }
+                Value::Set(value) => {
+                    let members = value.iter().take(samples);
+                    scale(members.map(|member| member.to_vec().len() + 16).sum(), value.len())
+                }
+                Value::SortedSet(value) => {
+                    scale(value.iter().take(samples).map(|(member, _)| member.len() + 24).sum(), value.len())
+                }
                 Value::Hash(value) => {
-                    value.iter().map(|field| field.name.len() + field.value.len() + 4).sum()
+                    scale(value.iter().take(samples).map(|field| field_bytes(&field)).sum(), value.len())
                 }
                 Value::Stream(value) => value.memory_bytes(),
             }
@@ -83,6 +92,10 @@ impl Value {
             _ => false,
         }
     }
+}
+
+fn field_bytes(field: &Field) -> usize {
+    field.name.len() + field.value.len() + if field.expires_at_ms.is_some() { 16 } else { 4 }
 }
 
 /// The type of value that a command expects.
