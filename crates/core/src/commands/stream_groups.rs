@@ -2,6 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
+use super::stream_deletes::strict_ids;
 use super::stream_reads::see_consumer;
 use super::streams::{INVALID_ID, range_end, range_start, strict_id, write_entry};
 use crate::error::{self, Error, Outcome, c_text};
@@ -320,7 +321,7 @@ fn xack(ctx: &mut Ctx) -> Outcome {
     let has_group = ctx.read::<Stream>(key)?.is_some_and(|stream| stream.groups.contains_key(name));
     let mut acknowledged = 0;
     if has_group {
-        let ids = words.iter().map(|word| strict_id(word)).collect::<Result<Vec<_>, _>>()?;
+        let ids = strict_ids(words)?;
         if let Some(mut stream) = ctx.edit::<Stream>(key)? {
             if let Some(group) = stream.groups.get_mut(name) {
                 acknowledged = ids.iter().filter(|id| group.acknowledge(**id)).count();
@@ -491,6 +492,7 @@ fn give(ctx: &mut Ctx, id: StreamId, pending: Pending) -> Outcome {
         group.consumer_mut(consumer).active_ms = now_ms;
     }
     stream.done_unwatched(None, 1);
+    ctx.node.signal_delivered(ctx.db(), key);
     Ok(())
 }
 

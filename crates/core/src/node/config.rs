@@ -253,6 +253,8 @@ impl Config {
                 .unwrap_or(defaults.list_max_listpack_size),
             stream_node_max_bytes: size("stream-node-max-bytes", defaults.stream_node_max_bytes),
             stream_node_max_entries: size("stream-node-max-entries", 100) as u64,
+            stream_idmp_duration: size("stream-idmp-duration", 100) as u64,
+            stream_idmp_maxsize: size("stream-idmp-maxsize", 100) as u64,
             ..defaults
         }
     }
