@@ -526,7 +526,7 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     (
         "xreadgroup",
-        "( GROUP group consumer CLAIM idle { COUNT count | NOACK } STREAMS ( key > | key > | key id | key key > > | far > ) | GROUP group consumer { COUNT count | NOACK } STREAMS ( key ( id | > | > | > | 0 | $ | + ) | key key > id | key key > > ) | GROUP group consumer BLOCK ( 0 | 1000000 ) { COUNT count | NOACK } STREAMS ( key > | key key > > ) )",
+        "( GROUP group consumer CLAIM idle { COUNT count | NOACK } STREAMS ( key > | key > | key id | key key > > | key key id > | far > ) | GROUP group consumer { COUNT count | NOACK } STREAMS ( key ( id | > | > | > | 0 | $ | + ) | key key > id | key key > > ) | GROUP group consumer BLOCK ( 0 | 1000000 ) { COUNT count | NOACK } STREAMS ( key > | key key > > ) )",
     ),
     ("xrevrange", "key idbound idbound [ COUNT count ]"),
     ("xsetid", "key id { ENTRIESADDED int | MAXDELETEDID id }"),

@@ -165,20 +165,16 @@ impl Options {
         Ok(options)
     }
 
-    /// Returns how many entries the group is said to have read.
+    /// Returns how many entries the group is said to have read. Later releases do not believe more than were added.
     fn entries_read_of(&self, stream: &Stream, version: Version) -> Option<u64> {
-        self.entries_read.map(|count| count.min(most_read(stream, version)))
+        let most = if version >= Version::V8_2 { stream.entries_added } else { u64::MAX };
+        self.entries_read.map(|count| count.min(most))
     }
 
     /// Returns the id in a call, where `$` is the last id of the stream.
     fn id(ctx: &Ctx, last_id: StreamId) -> Result<StreamId, Error> {
         if c_text(ctx.argv[4]) == b"$" { Ok(last_id) } else { strict_id(ctx.argv[4]) }
     }
-}
-
-/// Returns how many entries a group can have read at the most. Later releases do not believe more than were added.
-pub(super) fn most_read(stream: &Stream, version: Version) -> u64 {
-    if version >= Version::V8_2 { stream.entries_added } else { u64::MAX }
 }
 
 /// Checks that no option was repeated, by the number of arguments.

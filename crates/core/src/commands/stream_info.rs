@@ -149,12 +149,7 @@ fn write_id(reply: &mut Reply, name: &str, id: StreamId) {
 /// Writes how much a group has read, and how many entries it has not; null if that cannot be told.
 fn write_progress(reply: &mut Reply, stream: &Stream, group: &ConsumerGroup) {
     write_id(reply, "last-delivered-id", group.last_id);
-    // Since 8.0 a group that is before the first entry has all of them left to read, whatever was deleted.
-    let is_before = stream.is_empty() || group.last_id < stream.first_id;
-    let lag = match is_before && reply.version() >= Version::V8_0 {
-        true => Some(stream.len() as i64),
-        false => stream.lag(group),
-    };
+    let lag = stream.lag(group, reply.version());
     for (name, number) in [("entries-read", group.entries_read.map(|count| count as i64)), ("lag", lag)] {
         reply.bulk(name.as_bytes());
         match number {

@@ -2,7 +2,6 @@
 
 use super::command::*;
 use super::ctx::{Ctx, Origin};
-use super::stream_groups::most_read;
 use super::streams::{strict_id, write_claimed_entry, write_entries, write_entry};
 use crate::error::{self, Error, Outcome, c_text};
 use crate::node::session::{TimeoutReply, Wait};
@@ -134,7 +133,8 @@ impl<'a> Read<'a> {
     fn starts(&self, ctx: &mut Ctx) -> Result<Vec<From>, Error> {
         let mut starts = Vec::with_capacity(self.keys.len());
         for (key, id) in self.keys.iter().zip(self.ids) {
-            let knows_last = ctx.version() >= Version::V7_4;
+            let version = ctx.version();
+            let knows_last = version >= Version::Valkey8_1;
             let stream = ctx.read::<Stream>(key)?;
             if let Some((name, _)) = self.group
                 && !stream.is_some_and(|stream| stream.groups.contains_key(name))
@@ -144,7 +144,7 @@ impl<'a> Read<'a> {
             starts.push(match (c_text(id), self.group) {
                 (b"$", None) => From::After(stream.map_or(StreamId::MIN, |stream| stream.last_id)),
                 (b"$", Some(_)) => return Err(meaningless("$")),
-                (b"+", None) if knows_last => From::After(before_last(stream)?),
+                (b"+", None) if knows_last => From::After(before_last(stream, version)?),
                 (b"+", Some(_)) if knows_last => return Err(meaningless("+")),
                 (b">", None) => {
                     return Err(Error::new(
@@ -257,11 +257,15 @@ fn no_group(key: &[u8], group: &[u8]) -> Error {
     Error::owned(text.concat())
 }
 
-/// Returns the id before that of the last entry, so that a read gives this entry.
-fn before_last(stream: Option<&Stream>) -> Result<StreamId, Error> {
-    match stream {
-        Some(stream) => stream.last_id.previous().ok_or(Error::new("ERR the stream last element ID is 0-0")),
-        None => Ok(StreamId::MIN),
+/// Returns the id before that of the last entry, so that a read gives this entry. Before 8.0 that is the last one that was added,
+/// even if it is gone.
+fn before_last(stream: Option<&Stream>, version: Version) -> Result<StreamId, Error> {
+    let Some(stream) = stream else { return Ok(StreamId::MIN) };
+    let last_id = if version >= Version::V8_0 { stream.last_live_id() } else { stream.last_id };
+    let needs_one = version < Version::V8_0 && !version.is_valkey_since(Version::Valkey9_0);
+    match last_id.previous() {
+        None if needs_one => Err(Error::new("ERR the stream last element ID is 0-0")),
+        before => Ok(before.unwrap_or_default()),
     }
 }
 
@@ -274,7 +278,7 @@ fn xreadgroup(ctx: &mut Ctx) -> Outcome {
 }
 
 fn read_or_wait(ctx: &mut Ctx) -> Outcome {
-    let read = Read::parse(ctx)?;
+    let mut read = Read::parse(ctx)?;
     if let Some(key) = ctx.ready_key.filter(|_| ctx.version() < Version::V7_2) {
         return serve_woken(ctx, &read, key);
     }
@@ -282,6 +286,8 @@ fn read_or_wait(ctx: &mut Ctx) -> Outcome {
     let (start, at) = (ctx.reply.len(), ctx.reply.defer());
     let mut served = 0;
     for (key, from) in read.keys.iter().zip(&starts) {
+        // As in Redis, nothing is claimed behind a stream that is not read for new entries.
+        read.claim_ms = read.claim_ms.filter(|_| *from == From::New);
         served += serve(ctx, &read, key, *from, false)? as usize;
     }
     if served > 0 {
@@ -497,8 +503,7 @@ fn serve_new(
     }
     reply.end_array(at, claims + ids.len());
     let Some(mut stream) = ctx.edit::<Stream>(key)? else { return Ok(()) };
-    let most = most_read(&stream, version);
-    stream.advance(group, &ids, most);
+    stream.advance(group, &ids, version);
     if read.no_ack {
         ids.clear();
     }

@@ -194,22 +194,8 @@ impl<'a> Options<'a> {
                         "ERR syntax error, MAXLEN and MINID options at the same time are not compatible",
                     ));
                 }
-                is_approximate = false;
-                let is_maxlen = words.take("MAXLEN") || !words.take("MINID");
-                if words.len() > 1 {
-                    is_approximate = words.take("~");
-                    if !is_approximate {
-                        words.take("=");
-                    }
-                }
-                threshold = Some(if is_maxlen {
-                    let most = words.int()?;
-                    Threshold::MaxLen(
-                        most.try_into().map_err(|_| Error::new("ERR The MAXLEN argument must be >= 0."))?,
-                    )
-                } else {
-                    Threshold::MinId(strict_id(words.word()?)?)
-                });
+                let found = parse_threshold(words)?;
+                (threshold, is_approximate) = (Some(found.0), found.1);
             } else if words.take_with("LIMIT", 1) {
                 let most = words.int()?;
                 limit = Some(
@@ -254,6 +240,22 @@ impl<'a> Options<'a> {
         options.trim = Some(Trim { threshold, is_approximate, limit, references });
         Ok(options)
     }
+}
+
+/// Parses `MAXLEN` or `MINID` with its operator and its argument. Returns also whether only whole nodes are removed.
+fn parse_threshold(words: &mut Words) -> Result<(Threshold, bool), Error> {
+    let is_maxlen = words.take("MAXLEN") || !words.take("MINID");
+    let is_approximate = words.len() > 1 && words.take("~");
+    if !is_approximate && words.len() > 1 {
+        words.take("=");
+    }
+    let threshold = if is_maxlen {
+        let most = words.int()?.try_into();
+        Threshold::MaxLen(most.map_err(|_| Error::new("ERR The MAXLEN argument must be >= 0."))?)
+    } else {
+        Threshold::MinId(strict_id(words.word()?)?)
+    };
+    Ok((threshold, is_approximate))
 }
 
 /// Returns how many entries an approximate trim removes at most: those of a hundred nodes.

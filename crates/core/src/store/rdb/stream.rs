@@ -50,7 +50,7 @@ pub fn save(writer: &mut Writer, stream: &Stream, version: Version) {
 fn save_producers(writer: &mut Writer, producers: &Producers) {
     writer.length(producers.duration_s);
     writer.length(producers.max_size);
-    writer.length(producers.len() as u64);
+    writer.length(producers.iter().len() as u64);
     for (name, ids) in producers.iter() {
         writer.string(name);
         writer.length(ids.len() as u64);
@@ -106,7 +106,7 @@ pub fn load(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Stream> {
     }
     for _ in 0..reader.length()? {
         let name: Box<[u8]> = reader.string()?.into();
-        let group = load_group(reader, &stream, kind)?;
+        let group = load_group(reader, &stream, limits, kind)?;
         if stream.groups.insert(name, group).is_some() {
             return None;
         }
@@ -137,12 +137,12 @@ fn load_id(reader: &mut Reader) -> Option<StreamId> {
     Some(StreamId { ms: reader.length()?, seq: reader.length()? })
 }
 
-fn load_group(reader: &mut Reader, stream: &Stream, kind: u8) -> Option<Group> {
+fn load_group(reader: &mut Reader, stream: &Stream, limits: &Limits, kind: u8) -> Option<Group> {
     let last_id = load_id(reader)?;
     let entries_read = if kind >= kinds::STREAM_LISTPACKS_2 {
         Some(reader.length()?).filter(|&count| count != u64::MAX)
     } else {
-        stream.entries_up_to(last_id)
+        stream.entries_up_to(last_id, limits.version)
     };
     let mut group = Group::new(last_id, entries_read);
     let mut deliveries = BTreeMap::new();

@@ -20,6 +20,7 @@ pub use node::{Entry, Node};
 pub use producers::Producers;
 
 use super::Limits;
+use crate::version::Version;
 
 /// The memory of a node besides its listpack, and of a pending entry, in bytes: keys and values of maps that are two thirds
 /// full.
@@ -194,7 +195,7 @@ impl Stream {
 
     /// Deletes the deliveries of an entry to all groups. Returns whether there were any.
     pub fn delete_references(&mut self, id: StreamId) -> bool {
-        self.groups.values_mut().fold(false, |deleted, group| group.acknowledge(id) || deleted)
+        self.groups.values_mut().filter_map(|group| group.acknowledge(id).then_some(())).count() > 0
     }
 
     /// Removes the oldest entries. Returns how many were removed.
@@ -300,12 +301,15 @@ impl Stream {
 
     /// Returns how many entries were ever added up to `id`, if that can be told (`streamEstimateDistanceFromFirstEverEntry` of
     /// Redis).
-    pub fn entries_up_to(&self, id: StreamId) -> Option<u64> {
+    pub fn entries_up_to(&self, id: StreamId, version: Version) -> Option<u64> {
         if self.entries_added == 0 {
             return Some(0);
         }
         if self.len == 0 && id < self.last_id {
             return Some(self.entries_added);
+        }
+        if version.is_valkey() && id != StreamId::MIN && id < self.max_deleted_id {
+            return None;
         }
         match id.cmp(&self.last_id) {
             Ordering::Equal => return Some(self.entries_added),
@@ -322,14 +326,21 @@ impl Stream {
         }
     }
 
-    /// Notes that a group has read these entries, in ascending order, and `most` in all at the most.
-    pub fn advance(&mut self, group: &[u8], ids: &[StreamId], most: u64) {
+    /// Notes that a group has read these entries, in ascending order.
+    pub fn advance(&mut self, group: &[u8], ids: &[StreamId], version: Version) {
+        // Later releases look for deleted entries from the last one read on, not from the new one. They do not believe the count of
+        // a group that is before the first entry.
+        let looks_back = version.is_valkey() || version >= Version::V8_0;
         let Some(before) = self.groups.get(group) else { return };
         let (mut last_id, mut entries_read) = (before.last_id, before.entries_read);
         for &id in ids.iter().filter(|id| **id > before.last_id) {
+            let is_known = match looks_back {
+                true => last_id >= self.first_id && !self.has_tombstone_from(last_id),
+                false => !self.has_tombstone_from(id),
+            };
             entries_read = match entries_read {
-                Some(count) if !self.has_tombstone_from(id) => Some(count.wrapping_add(1).min(most)),
-                _ if self.entries_added > 0 => self.entries_up_to(id),
+                Some(count) if is_known => Some(count.wrapping_add(1)),
+                _ if self.entries_added > 0 => self.entries_up_to(id, version),
                 unknown => unknown,
             };
             last_id = id;
@@ -340,13 +351,18 @@ impl Stream {
     }
 
     /// Returns how many entries a group has not read yet, if that can be told.
-    pub fn lag(&self, group: &Group) -> Option<i64> {
+    pub fn lag(&self, group: &Group, version: Version) -> Option<i64> {
         if self.entries_added == 0 {
             return Some(0);
         }
+        // Since 8.0 a group that is before the first entry has all of them left to read if none behind it was deleted.
+        let is_before = group.last_id < self.first_id && self.max_deleted_id < self.first_id;
+        if version >= Version::V8_0 && (self.is_empty() || is_before) {
+            return Some(self.len as i64);
+        }
         let read = match group.entries_read {
             Some(count) if !self.has_tombstone_from(group.last_id) => count,
-            _ => self.entries_up_to(group.last_id)?,
+            _ => self.entries_up_to(group.last_id, version)?,
         };
         Some(self.entries_added.wrapping_sub(read) as i64)
     }

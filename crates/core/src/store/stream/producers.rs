@@ -110,13 +110,11 @@ impl Producers {
         ids.filter(|ids| *ids > 0).fold((0, 0), |(producers, all), ids| (producers + 1, all + ids))
     }
 
-    /// Returns the number of producers, whether their ids are forgotten by now or not.
-    pub fn len(&self) -> usize {
-        self.by_name.len()
-    }
-
-    /// Returns the producers in the order of their names, with their ids in the order in which they came.
-    pub fn iter(&self) -> impl Iterator<Item = (&[u8], impl ExactSizeIterator<Item = (&[u8], StreamId)>)> {
+    /// Returns the producers in the order of their names, with their ids in the order in which they came, whether
+    /// these are forgotten by now or not.
+    pub fn iter(
+        &self,
+    ) -> impl ExactSizeIterator<Item = (&[u8], impl ExactSizeIterator<Item = (&[u8], StreamId)>)> {
         self.by_name
             .iter()
             .map(|(name, known)| (&**name, known.order.iter().map(|(id, _)| (&**id, known.entries[id]))))
