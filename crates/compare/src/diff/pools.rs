@@ -251,7 +251,7 @@ impl Pools {
             "farid" => return format!("{FAR_MS}-{}", 1 + self.rng.below(20)).into(),
             "newfarid" => return format!("{FAR_MS}-*").into(),
             "producer" => self.mostly(&["p", "p", "q"], &["", "p\0"]),
-            "request" => self.mostly(&["r1", "r2", "r3", "r4"], &["", "12"]),
+            "request" => self.mostly(&["r1", "r2", "r3"], &["", "12"]),
             "idbound" => return self.id_bound().into_bytes(),
             "group" => self.pick(&["g", "g", "g", "g2", "nogroup"]),
             "consumer" => self.pick(&["c", "c", "d", "e", ""]),

@@ -150,6 +150,8 @@ const STREAMS: &[&str] = &[
     "xreadgroup",
     "xreadgroup",
     "xreadgroup",
+    "xreadgroup",
+    "xreadgroup",
     "xack",
     "xdel",
     "xtrim",
@@ -499,7 +501,10 @@ const SHAPES: &[(&str, &str)] = &[
         "xclaim",
         "key group consumer idle id... { FORCE | JUSTID | IDLE idle | TIME ( 1 | 1000000 | abc | -1 ) | RETRYCOUNT int | LASTID id }",
     ),
-    ("xcfgset", "( far | key ) { IDMP-DURATION ( count | 100 ) | IDMP-MAXSIZE count }"),
+    (
+        "xcfgset",
+        "( far IDMP-MAXSIZE ( 1 | 2 ) | ( far | key ) { IDMP-DURATION ( count | 100 ) | IDMP-MAXSIZE count } )",
+    ),
     ("xdel", "key id..."),
     ("xdelex", "( key { KEEPREF | DELREF | ACKED } IDS #id | far [ DELREF | ACKED ] IDS #farid )"),
     (
@@ -526,7 +531,7 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     (
         "xreadgroup",
-        "( GROUP group consumer CLAIM idle { COUNT count | NOACK } STREAMS ( key > | key > | key id | key key > > | key key id > | far > ) | GROUP group consumer { COUNT count | NOACK } STREAMS ( key ( id | > | > | > | 0 | $ | + ) | key key > id | key key > > ) | GROUP group consumer BLOCK ( 0 | 1000000 ) { COUNT count | NOACK } STREAMS ( key > | key key > > ) )",
+        "( GROUP g consumer CLAIM ( 0 | idle ) { COUNT count | NOACK } STREAMS ( key > | key > | key > | key id | key key > > | key key id > | far > ) | GROUP group consumer { COUNT count | NOACK } STREAMS ( key ( id | > | > | > | 0 | $ | + ) | key key > id | key key > > ) | GROUP group consumer BLOCK ( 0 | 1000000 ) { COUNT count | NOACK } STREAMS ( key > | key key > > ) )",
     ),
     ("xrevrange", "key idbound idbound [ COUNT count ]"),
     ("xsetid", "key id { ENTRIESADDED int | MAXDELETEDID id }"),
