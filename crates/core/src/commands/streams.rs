@@ -229,7 +229,7 @@ impl<'a> Options<'a> {
                 )),
                 Some(0) if is_xadd => Err(LIMIT_WITHOUT_TILDE),
                 _ if is_xadd => Ok(options),
-                _ => Err(Error::new("ERR syntax error, XTRIM must be called with one of MAXLEN or MINID")),
+                _ => Err(Error::new("ERR syntax error, XTRIM must be called with a trimming strategy")),
             };
         };
         if limit.is_some() && !is_approximate {
