@@ -148,11 +148,6 @@ impl Group {
         self.by_time.range(..=(until_ms, u64::MAX)).map(|(_, &id)| id)
     }
 
-    /// Returns the time of the oldest delivery that is pending.
-    pub fn first_delivered_ms(&self) -> Option<i64> {
-        self.by_time.first_key_value().map(|(&(delivered_ms, _), _)| delivered_ms)
-    }
-
     /// Returns whether the group has not read an entry yet, or has not acknowledged it.
     pub fn awaits(&self, id: StreamId) -> bool {
         id > self.last_id || self.pending.contains_key(&id)
