@@ -70,10 +70,17 @@ families! {
     geo,
 }
 
-// What 8.2 and later added to streams is missing; ACL was not compared with later releases.
+families! {
+    [
+        as_redis_7_0 "7.0", as_redis_7_4 "7.4", as_redis_8_0 "8.0", as_redis_8_6 "8.6",
+        as_valkey_8_1 "valkey-8.1", as_valkey_9_1 "valkey-9.1"
+    ]
+    stream_groups,
+    streams,
+}
+
+// ACL was not compared with later releases.
 families! {
     [as_redis_7_0 "7.0", as_redis_7_4 "7.4"]
     acl,
-    stream_groups,
-    streams,
 }

@@ -107,6 +107,7 @@ pub const RELAXED: &[(&str, Compare, &str)] = &[
     ("hexpiretime", Compare::Nearly, CLOCK),
     ("hpexpiretime", Compare::Nearly, CLOCK),
     ("xpending", Compare::Nearly, CLOCK),
+    ("xreadgroup", Compare::Nearly, CLOCK),
     ("xinfo|consumers", Compare::Nearly, CLOCK),
     ("xinfo|stream", Compare::Nearly, CLOCK),
     ("hello", Compare::Kind, "contains the number of the connection"),

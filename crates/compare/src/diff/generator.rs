@@ -125,8 +125,7 @@ impl Generator {
         loop {
             let (argv, compare) = self.any_command(in_script);
             let is_sort = [&b"sort"[..], b"sort_ro"].iter().any(|name| argv[0].eq_ignore_ascii_case(name));
-            // The server's clock decides about the id of such an entry.
-            if argv[0].eq_ignore_ascii_case(b"xadd") && argv.iter().any(|arg| arg == b"*") {
+            if argv[0].eq_ignore_ascii_case(b"xadd") && !has_certain_id(&argv) {
                 continue;
             }
             let overflows = || argv.iter().any(|arg| pools::OVERFLOWS.contains(&arg.as_slice()));
@@ -230,5 +229,14 @@ impl Generator {
         }
         // In a transaction the timeout would start only at EXEC.
         vec![Step::new(client, vec![b"DISCARD".to_vec()], Compare::Exactly), first]
+    }
+}
+
+/// Returns whether the id of an entry that is added does not depend on the server's clock, now or later.
+fn has_certain_id(argv: &[Vec<u8>]) -> bool {
+    let word = |at: usize| argv.get(at).map_or(&b""[..], Vec::as_slice);
+    match word(1) == pools::FAR.as_bytes() {
+        true => word(2).eq_ignore_ascii_case(b"NOMKSTREAM") || word(2).starts_with(pools::FAR_MS.as_bytes()),
+        false => argv.iter().all(|arg| arg != b"*"),
     }
 }

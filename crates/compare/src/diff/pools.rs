@@ -130,6 +130,10 @@ const DISTANCES: &[&str] = &[
     "-1",
 ];
 
+/// A key that holds a stream whose ids are in a far future, so that no clock decides about the id of an entry added with `*`.
+pub const FAR: &str = "far";
+pub const FAR_MS: &str = "99999999999999";
+
 /// Ids of stream entries at limits, and texts that are almost ids.
 const ODD_IDS: &[&str] = &[
     "0-0",
@@ -243,6 +247,11 @@ impl Pools {
             "newid" => return self.new_entry_id().into_bytes(),
             "id" if !self.once_in(12) => return self.entry_id().into_bytes(),
             "id" => self.pick(ODD_IDS),
+            "far" => FAR,
+            "farid" => return format!("{FAR_MS}-{}", 1 + self.rng.below(20)).into(),
+            "newfarid" => return format!("{FAR_MS}-*").into(),
+            "producer" => self.mostly(&["p", "p", "q"], &["", "p\0"]),
+            "request" => self.mostly(&["r1", "r2", "r3"], &["", "12"]),
             "idbound" => return self.id_bound().into_bytes(),
             "group" => self.pick(&["g", "g", "g", "g2", "nogroup"]),
             "consumer" => self.pick(&["c", "c", "d", "e", ""]),

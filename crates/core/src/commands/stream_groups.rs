@@ -2,6 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
+use super::stream_deletes::strict_ids;
 use super::stream_reads::see_consumer;
 use super::streams::{INVALID_ID, range_end, range_start, strict_id, write_entry};
 use crate::error::{self, Error, Outcome, c_text};
@@ -164,20 +165,16 @@ impl Options {
         Ok(options)
     }
 
-    /// Returns how many entries the group is said to have read.
+    /// Returns how many entries the group is said to have read. Later releases do not believe more than were added.
     fn entries_read_of(&self, stream: &Stream, version: Version) -> Option<u64> {
-        self.entries_read.map(|count| count.min(most_read(stream, version)))
+        let most = if version >= Version::V8_2 { stream.entries_added } else { u64::MAX };
+        self.entries_read.map(|count| count.min(most))
     }
 
     /// Returns the id in a call, where `$` is the last id of the stream.
     fn id(ctx: &Ctx, last_id: StreamId) -> Result<StreamId, Error> {
         if c_text(ctx.argv[4]) == b"$" { Ok(last_id) } else { strict_id(ctx.argv[4]) }
     }
-}
-
-/// Returns how many entries a group can have read at the most. Later releases do not believe more than were added.
-pub(super) fn most_read(stream: &Stream, version: Version) -> u64 {
-    if version >= Version::V8_2 { stream.entries_added } else { u64::MAX }
 }
 
 /// Checks that no option was repeated, by the number of arguments.
@@ -320,7 +317,7 @@ fn xack(ctx: &mut Ctx) -> Outcome {
     let has_group = ctx.read::<Stream>(key)?.is_some_and(|stream| stream.groups.contains_key(name));
     let mut acknowledged = 0;
     if has_group {
-        let ids = words.iter().map(|word| strict_id(word)).collect::<Result<Vec<_>, _>>()?;
+        let ids = strict_ids(words)?;
         if let Some(mut stream) = ctx.edit::<Stream>(key)? {
             if let Some(group) = stream.groups.get_mut(name) {
                 acknowledged = ids.iter().filter(|id| group.acknowledge(**id)).count();
@@ -491,6 +488,7 @@ fn give(ctx: &mut Ctx, id: StreamId, pending: Pending) -> Outcome {
         group.consumer_mut(consumer).active_ms = now_ms;
     }
     stream.done_unwatched(None, 1);
+    ctx.node.signal_delivered(ctx.db(), key);
     Ok(())
 }
 

@@ -70,13 +70,11 @@ fn described<'c>(ctx: &'c mut Ctx) -> Result<(&'c Stream, &'c mut Reply), Error>
 }
 
 fn xinfo_stream(ctx: &mut Ctx) -> Outcome {
-    let (argv, version) = (ctx.argv, ctx.version());
-    let limits = ["stream-idmp-duration", "stream-idmp-maxsize"]
-        .map(|name| ctx.node.config.get(name).and_then(|text| num::parse_i64(text.as_bytes())));
+    let (argv, version, now_ms) = (ctx.argv, ctx.version(), ctx.now().wall_ms());
     let (stream, reply) = described(ctx)?;
     let count = match &argv[3..] {
         [] => {
-            describe(reply, stream, 10, limits);
+            describe(reply, stream, 10, now_ms);
             describe_edges(reply, stream);
             return Ok(());
         }
@@ -89,7 +87,7 @@ fn xinfo_stream(ctx: &mut Ctx) -> Outcome {
         }
         _ => return Err(error::subcommand_syntax(argv)),
     };
-    describe(reply, stream, 9, limits);
+    describe(reply, stream, 9, now_ms);
     reply.bulk(b"entries");
     write_entries(reply, stream.range(StreamId::MIN, StreamId::MAX).take(count));
     reply.bulk(b"groups");
@@ -100,20 +98,20 @@ fn xinfo_stream(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Writes the header of a map with `pairs` pairs, and those that every form of XINFO STREAM begins with.
-/// `limits` are the seconds and the number for which the ids of idempotent producers are kept, since 8.6.
-fn describe(reply: &mut Reply, stream: &Stream, pairs: usize, limits: [Option<i64>; 2]) {
-    let idempotent = match limits {
-        [Some(duration_s), Some(max_size)] => &[
-            ("idmp-duration", duration_s),
-            ("idmp-maxsize", max_size),
-            ("pids-tracked", 0),
-            ("iids-tracked", 0),
-            ("iids-added", 0),
-            ("iids-duplicates", 0),
-        ][..],
-        _ => &[],
-    };
+/// Writes the header of a map with `pairs` pairs, and those that every form of XINFO STREAM begins with; since 8.6 also those of
+/// idempotent producers.
+fn describe(reply: &mut Reply, stream: &Stream, pairs: usize, now_ms: i64) {
+    let producers = &stream.producers;
+    let (names, ids) = producers.counts(now_ms);
+    let idempotent = [
+        ("idmp-duration", producers.duration_s),
+        ("idmp-maxsize", producers.max_size),
+        ("pids-tracked", names as u64),
+        ("iids-tracked", ids as u64),
+        ("iids-added", producers.added),
+        ("iids-duplicates", producers.duplicates),
+    ];
+    let idempotent = if reply.version() >= Version::V8_6 { &idempotent[..] } else { &[] };
     reply.map(pairs + idempotent.len());
     write_number(reply, "length", stream.len() as i64);
     write_number(reply, "radix-tree-keys", stream.nodes().len() as i64);
@@ -122,7 +120,7 @@ fn describe(reply: &mut Reply, stream: &Stream, pairs: usize, limits: [Option<i6
     write_id(reply, "max-deleted-entry-id", stream.max_deleted_id);
     write_number(reply, "entries-added", stream.entries_added as i64);
     write_id(reply, "recorded-first-entry-id", stream.first_id);
-    idempotent.iter().for_each(|(name, number)| write_number(reply, name, *number));
+    idempotent.iter().for_each(|(name, number)| write_number(reply, name, *number as i64));
 }
 
 fn describe_edges(reply: &mut Reply, stream: &Stream) {
@@ -151,12 +149,7 @@ fn write_id(reply: &mut Reply, name: &str, id: StreamId) {
 /// Writes how much a group has read, and how many entries it has not; null if that cannot be told.
 fn write_progress(reply: &mut Reply, stream: &Stream, group: &ConsumerGroup) {
     write_id(reply, "last-delivered-id", group.last_id);
-    // Since 8.0 a group that is before the first entry has all of them left to read, whatever was deleted.
-    let is_before = stream.is_empty() || group.last_id < stream.first_id;
-    let lag = match is_before && reply.version() >= Version::V8_0 {
-        true => Some(stream.len() as i64),
-        false => stream.lag(group),
-    };
+    let lag = stream.lag(group, reply.version());
     for (name, number) in [("entries-read", group.entries_read.map(|count| count as i64)), ("lag", lag)] {
         reply.bulk(name.as_bytes());
         match number {

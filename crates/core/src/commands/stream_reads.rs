@@ -2,10 +2,8 @@
 
 use super::command::*;
 use super::ctx::{Ctx, Origin};
-use super::stream_groups::most_read;
-use super::streams::{strict_id, write_entries, write_entry};
+use super::streams::{strict_id, write_claimed_entry, write_entries, write_entry};
 use crate::error::{self, Error, Outcome, c_text};
-
 use crate::node::session::{TimeoutReply, Wait};
 use crate::num;
 use crate::store::Stream;
@@ -63,6 +61,8 @@ struct Read<'a> {
     /// The most entries of each stream; 0 means no limit.
     count: usize,
     no_ack: bool,
+    /// How long entries have been pending that are claimed on the way, in ms.
+    claim_ms: Option<i64>,
     /// The names of the group and the consumer.
     group: Option<(&'a [u8], &'a [u8])>,
     keys: &'a [&'a [u8]],
@@ -72,7 +72,15 @@ struct Read<'a> {
 impl<'a> Read<'a> {
     fn parse(ctx: &Ctx<'a>) -> Result<Read<'a>, Error> {
         let is_group = ctx.command.name == "xreadgroup";
-        let mut read = Read { timeout_ms: None, count: 0, no_ack: false, group: None, keys: &[], ids: &[] };
+        let mut read = Read {
+            timeout_ms: None,
+            count: 0,
+            no_ack: false,
+            claim_ms: None,
+            group: None,
+            keys: &[],
+            ids: &[],
+        };
         let mut words = ctx.words(1);
         loop {
             if words.is_empty() {
@@ -98,6 +106,11 @@ impl<'a> Read<'a> {
                     return Err(only_xreadgroup("NOACK"));
                 }
                 read.no_ack = true;
+            } else if ctx.version() >= Version::V8_4 && words.take_with("CLAIM", 1) {
+                if !is_group {
+                    return Err(only_xreadgroup("CLAIM"));
+                }
+                read.claim_ms = Some(claim_ms(words.word()?)?);
             } else {
                 return Err(error::SYNTAX);
             }
@@ -108,6 +121,11 @@ impl<'a> Read<'a> {
         Ok(read)
     }
 
+    /// Returns the most entries of each stream.
+    fn most(&self) -> usize {
+        if self.count == 0 { usize::MAX } else { self.count }
+    }
+
     /// Returns from where each stream is read.
     ///
     /// # Errors
@@ -115,7 +133,8 @@ impl<'a> Read<'a> {
     fn starts(&self, ctx: &mut Ctx) -> Result<Vec<From>, Error> {
         let mut starts = Vec::with_capacity(self.keys.len());
         for (key, id) in self.keys.iter().zip(self.ids) {
-            let knows_last = ctx.version() >= Version::V7_4;
+            let version = ctx.version();
+            let knows_last = version >= Version::Valkey8_1;
             let stream = ctx.read::<Stream>(key)?;
             if let Some((name, _)) = self.group
                 && !stream.is_some_and(|stream| stream.groups.contains_key(name))
@@ -125,7 +144,7 @@ impl<'a> Read<'a> {
             starts.push(match (c_text(id), self.group) {
                 (b"$", None) => From::After(stream.map_or(StreamId::MIN, |stream| stream.last_id)),
                 (b"$", Some(_)) => return Err(meaningless("$")),
-                (b"+", None) if knows_last => From::After(before_last(stream)?),
+                (b"+", None) if knows_last => From::After(before_last(stream, version)?),
                 (b"+", Some(_)) if knows_last => return Err(meaningless("+")),
                 (b">", None) => {
                     return Err(Error::new(
@@ -160,7 +179,28 @@ impl<'a> Read<'a> {
             ctx.argv[..options].iter().copied().chain(texts.iter().map(Vec::as_slice)).collect();
         let wait = if self.group.is_some() { Wait::StreamGroup } else { Wait::Stream };
         ctx.wait_for_as(wait, &argv, self.keys, timeout_ms, TimeoutReply::NullArray);
+        if let (Some(claim_ms), Some((group, _)), true) = (self.claim_ms, self.group, ctx.may_wait()) {
+            let due_ms =
+                self.keys.iter().filter_map(|key| first_claimable_ms(ctx, key, group, claim_ms)).min();
+            let (wall_ms, mono_ms) = (ctx.now().wall_ms(), ctx.now().mono_ms());
+            let due_ms =
+                due_ms.map(|due_ms| mono_ms.saturating_add(due_ms.saturating_sub(wall_ms).max(1) as u64));
+            ctx.node.retry_at(ctx.id, due_ms);
+        }
     }
+}
+
+/// Returns the Unix time in ms at which the oldest pending entry of a group can be claimed.
+fn first_claimable_ms(ctx: &mut Ctx, key: &[u8], group: &[u8], claim_ms: i64) -> Option<i64> {
+    let stream = ctx.read_quietly::<Stream>(key).0?;
+    let group = stream.groups.get(group)?;
+    let first = group.pending_until(i64::MAX).find(|id| stream.get(*id).is_some())?;
+    Some(group.pending(first)?.delivered_ms.saturating_add(claim_ms))
+}
+
+fn claim_ms(word: &[u8]) -> Result<i64, Error> {
+    let ms = num::parse_i64(word).ok_or(Error::new("ERR min-idle-time is not an integer or out of range"))?;
+    if ms < 0 { Err(Error::new("ERR min-idle-time must be a positive integer")) } else { Ok(ms) }
 }
 
 fn block_timeout_ms(ctx: &Ctx, word: &[u8]) -> Result<u64, Error> {
@@ -217,11 +257,15 @@ fn no_group(key: &[u8], group: &[u8]) -> Error {
     Error::owned(text.concat())
 }
 
-/// Returns the id before that of the last entry, so that a read gives this entry.
-fn before_last(stream: Option<&Stream>) -> Result<StreamId, Error> {
-    match stream {
-        Some(stream) => stream.last_id.previous().ok_or(Error::new("ERR the stream last element ID is 0-0")),
-        None => Ok(StreamId::MIN),
+/// Returns the id before that of the last entry, so that a read gives this entry. Before 8.0 that is the last one that was added,
+/// even if it is gone.
+fn before_last(stream: Option<&Stream>, version: Version) -> Result<StreamId, Error> {
+    let Some(stream) = stream else { return Ok(StreamId::MIN) };
+    let last_id = if version >= Version::V8_0 { stream.last_live_id() } else { stream.last_id };
+    let needs_one = version < Version::V8_0 && !version.is_valkey_since(Version::Valkey9_0);
+    match last_id.previous() {
+        None if needs_one => Err(Error::new("ERR the stream last element ID is 0-0")),
+        before => Ok(before.unwrap_or_default()),
     }
 }
 
@@ -234,7 +278,7 @@ fn xreadgroup(ctx: &mut Ctx) -> Outcome {
 }
 
 fn read_or_wait(ctx: &mut Ctx) -> Outcome {
-    let read = Read::parse(ctx)?;
+    let mut read = Read::parse(ctx)?;
     if let Some(key) = ctx.ready_key.filter(|_| ctx.version() < Version::V7_2) {
         return serve_woken(ctx, &read, key);
     }
@@ -242,6 +286,8 @@ fn read_or_wait(ctx: &mut Ctx) -> Outcome {
     let (start, at) = (ctx.reply.len(), ctx.reply.defer());
     let mut served = 0;
     for (key, from) in read.keys.iter().zip(&starts) {
+        // As in Redis, nothing is claimed behind a stream that is not read for new entries.
+        read.claim_ms = read.claim_ms.filter(|_| *from == From::New);
         served += serve(ctx, &read, key, *from, false)? as usize;
     }
     if served > 0 {
@@ -301,21 +347,28 @@ fn serve_woken(ctx: &mut Ctx, read: &Read, key: &[u8]) -> Outcome {
 fn serve(ctx: &mut Ctx, read: &Read, key: &[u8], from: From, always: bool) -> Result<bool, Error> {
     let Some((group, consumer)) = read.group else {
         let From::After(id) = from else { return Ok(false) };
-        let count = if read.count == 0 { usize::MAX } else { read.count };
         let (stream, reply) = ctx.read_and_reply::<Stream>(key)?;
         let Some(stream) = stream.filter(|stream| always || stream.last_live_id() > id) else {
             return Ok(false);
         };
         begin_stream(reply, key);
-        write_entries(reply, entries_after(stream, id).take(count));
+        write_entries(reply, entries_after(stream, id).take(read.most()));
         return Ok(true);
     };
+    let mut claimed = Vec::new();
     let new_after = match from {
         From::After(_) => None,
         From::New => {
+            let now_ms = ctx.now().wall_ms();
             let Some(stream) = ctx.read::<Stream>(key)? else { return Ok(false) };
-            let Some(last_id) = stream.groups.get(group).map(|group| group.last_id) else { return Ok(false) };
-            Some(last_id).filter(|id| always || !stream.is_empty() && stream.last_live_id() > *id)
+            let Some(group) = stream.groups.get(group) else { return Ok(false) };
+            if let Some(claim_ms) = read.claim_ms {
+                let pending = group.pending_until(now_ms.saturating_sub(claim_ms));
+                let live = pending.filter(|id| stream.get(*id).is_some());
+                claimed.extend(live.take(read.most()).filter_map(|id| Some((id, group.pending(id)?))));
+            }
+            let has_new = always || !stream.is_empty() && stream.last_live_id() > group.last_id;
+            (claimed.len() < read.most() && has_new).then_some(group.last_id)
         }
     };
     // Releases before 7.2 create a consumer only with something to read.
@@ -324,8 +377,8 @@ fn serve(ctx: &mut Ctx, read: &Read, key: &[u8], from: From, always: bool) -> Re
     }
     match (from, new_after) {
         (From::After(id), _) => serve_history(ctx, read, key, (group, consumer), id)?,
-        (From::New, Some(last_id)) => serve_new(ctx, read, key, (group, consumer), last_id)?,
-        (From::New, None) => return Ok(false),
+        (From::New, None) if claimed.is_empty() => return Ok(false),
+        (From::New, new_after) => serve_new(ctx, read, key, (group, consumer), &claimed, new_after)?,
     }
     Ok(true)
 }
@@ -375,7 +428,6 @@ fn serve_history(
     (group, consumer): (&[u8], &[u8]),
     after: StreamId,
 ) -> Outcome {
-    let count = if read.count == 0 { usize::MAX } else { read.count };
     let now_ms = ctx.now().wall_ms();
     begin_stream(ctx.reply, key);
     let (stream, reply) = ctx.read_and_reply::<Stream>(key)?;
@@ -385,7 +437,7 @@ fn serve_history(
     let start = after.next().unwrap_or(StreamId::MAX);
     let mut delivered = Vec::new();
     let (at, mut written) = (reply.defer(), 0);
-    for id in found.consumer(consumer).pending(start, StreamId::MAX).take(count) {
+    for id in found.consumer(consumer).pending(start, StreamId::MAX).take(read.most()) {
         match stream.get(id) {
             Some(entry) => {
                 write_entry(reply, &entry);
@@ -415,35 +467,60 @@ fn serve_history(
     Ok(())
 }
 
-/// Writes the entries that the group has not read, and makes them pending for the consumer unless they are not to be
-/// acknowledged.
+/// Writes the entries that the consumer claims, and those after `new_after` that the group has not read; makes them pending for
+/// the consumer. New ones are not if they are not to be acknowledged.
 fn serve_new(
     ctx: &mut Ctx,
     read: &Read,
     key: &[u8],
     (group, consumer): (&[u8], &[u8]),
-    after: StreamId,
+    claimed: &[(StreamId, Pending)],
+    new_after: Option<StreamId>,
 ) -> Outcome {
-    let count = if read.count == 0 { usize::MAX } else { read.count };
     let (now_ms, version) = (ctx.now().wall_ms(), ctx.version());
     begin_stream(ctx.reply, key);
     let (stream, reply) = ctx.read_and_reply::<Stream>(key)?;
     let Some(stream) = stream else { return Ok(()) };
     let mut ids = Vec::new();
-    write_entries(reply, entries_after(stream, after).take(count).inspect(|entry| ids.push(entry.id)));
+    let (at, claims) = (reply.defer(), claimed.len());
+    for (id, pending) in claimed {
+        if let Some(entry) = stream.get(*id) {
+            write_claimed_entry(
+                reply,
+                &entry,
+                now_ms.saturating_sub(pending.delivered_ms),
+                pending.deliveries,
+            );
+        }
+    }
+    let new = new_after.into_iter().flat_map(|after| entries_after(stream, after));
+    for entry in new.take(read.most() - claims) {
+        match read.claim_ms {
+            Some(_) => write_claimed_entry(reply, &entry, 0, 0),
+            None => write_entry(reply, &entry),
+        }
+        ids.push(entry.id);
+    }
+    reply.end_array(at, claims + ids.len());
     let Some(mut stream) = ctx.edit::<Stream>(key)? else { return Ok(()) };
-    let most = most_read(&stream, version);
-    stream.advance(group, &ids, most);
+    stream.advance(group, &ids, version);
+    if read.no_ack {
+        ids.clear();
+    }
     if let Some(found) = stream.groups.get_mut(group)
         && let Some(consumer) = found.find(consumer)
-        && !read.no_ack
-        && !ids.is_empty()
+        && !(claimed.is_empty() && ids.is_empty())
     {
+        for (id, before) in claimed {
+            let deliveries = before.deliveries.wrapping_add(1);
+            found.deliver(*id, Pending { consumer, delivered_ms: now_ms, deliveries });
+        }
         for id in ids {
             found.deliver(id, Pending { consumer, delivered_ms: now_ms, deliveries: 1 });
         }
         found.consumer_mut(consumer).active_ms = now_ms;
     }
     stream.done_unwatched(None, 1);
+    ctx.node.signal_delivered(ctx.db(), key);
     Ok(())
 }

@@ -1,7 +1,10 @@
-//! Streams: their entries. `stream_reads` has XREAD and XREADGROUP, `stream_groups` consumer groups, `stream_info` XINFO.
+//! Streams: their entries. `stream_deletes` has XDEL and its kin, `stream_producers` idempotent producers, `stream_reads` XREAD and
+//! XREADGROUP, `stream_groups` consumer groups, `stream_info` XINFO.
 
 use super::command::*;
 use super::ctx::{Ctx, Words};
+use super::stream_deletes::take_references;
+use super::stream_producers::Origin;
 use crate::error::{self, Error, Outcome};
 use crate::store::Stream;
 use crate::store::stream::{Entry, StreamId, Threshold, Trim, WrittenId, node};
@@ -22,17 +25,6 @@ pub const COMMANDS: &[Command] = &[
         summary: "Appends an entry to a stream, which is created if it is missing.",
         complexity: "O(1) when adding a new entry, O(N) when trimming where N being the number of entries evicted.",
         run: xadd,
-        ..Command::of(Group::Stream)
-    },
-    Command {
-        name: "xdel",
-        arity: -3,
-        since: "5.0.0",
-        flags: WRITE | FAST,
-        keys: &[key(&["RW", "delete"], 1)],
-        summary: "Deletes entries and counts them.",
-        complexity: "O(1) for each single item to delete in the stream, regardless of the stream size.",
-        run: xdel,
         ..Command::of(Group::Stream)
     },
     Command {
@@ -144,8 +136,20 @@ fn bound(word: &[u8], missing_seq: u64) -> Result<StreamId, Error> {
 
 /// Writes an entry: its id, and an array of fields and values.
 pub(super) fn write_entry(reply: &mut Reply, entry: &Entry) {
-    let mut digits = itoa::Buffer::new();
     reply.array(2);
+    write_parts(reply, entry);
+}
+
+/// Writes an entry that was claimed on the way: also the ms since its last delivery, and how often it was delivered.
+pub(super) fn write_claimed_entry(reply: &mut Reply, entry: &Entry, idle_ms: i64, deliveries: u64) {
+    reply.array(4);
+    write_parts(reply, entry);
+    reply.int(idle_ms);
+    reply.int(deliveries as i64);
+}
+
+fn write_parts(reply: &mut Reply, entry: &Entry) {
+    let mut digits = itoa::Buffer::new();
     reply.bulk(&entry.id.text());
     reply.array(entry.len * 2);
     for (field, value) in entry.pairs() {
@@ -167,16 +171,19 @@ pub(super) fn write_entries<'a>(reply: &mut Reply, entries: impl Iterator<Item =
 
 /// The options of XADD and XTRIM.
 #[derive(Default)]
-struct Options {
+struct Options<'a> {
     trim: Option<Trim>,
     no_stream: bool,
+    origin: Option<Origin<'a>>,
 }
 
-impl Options {
+impl<'a> Options<'a> {
     /// Parses options until one is none of them: the id of XADD, which is left in `words`.
-    fn parse(words: &mut Words, is_xadd: bool, ctx: &Ctx) -> Result<Options, Error> {
+    fn parse(words: &mut Words<'a>, is_xadd: bool, ctx: &Ctx) -> Result<Options<'a>, Error> {
         let mut options = Options::default();
-        let (mut threshold, mut is_approximate, mut limit) = (None, false, None);
+        let (mut threshold, mut is_approximate, mut limit, mut references) = (None, false, None, None);
+        let knows_references = ctx.version() >= Version::V8_2;
+        let knows_origins = is_xadd && ctx.version() >= Version::V8_6;
         while let Some(&word) = words.rest().first() {
             let is_threshold = |name: &str| word.eq_ignore_ascii_case(name.as_bytes()) && words.len() > 1;
             if is_xadd && word == b"*" {
@@ -187,22 +194,8 @@ impl Options {
                         "ERR syntax error, MAXLEN and MINID options at the same time are not compatible",
                     ));
                 }
-                is_approximate = false;
-                let is_maxlen = words.take("MAXLEN") || !words.take("MINID");
-                if words.len() > 1 {
-                    is_approximate = words.take("~");
-                    if !is_approximate {
-                        words.take("=");
-                    }
-                }
-                threshold = Some(if is_maxlen {
-                    let most = words.int()?;
-                    Threshold::MaxLen(
-                        most.try_into().map_err(|_| Error::new("ERR The MAXLEN argument must be >= 0."))?,
-                    )
-                } else {
-                    Threshold::MinId(strict_id(words.word()?)?)
-                });
+                let found = parse_threshold(words)?;
+                (threshold, is_approximate) = (Some(found.0), found.1);
             } else if words.take_with("LIMIT", 1) {
                 let most = words.int()?;
                 limit = Some(
@@ -210,6 +203,10 @@ impl Options {
                 );
             } else if is_xadd && words.take("NOMKSTREAM") {
                 options.no_stream = true;
+            } else if knows_references && take_references(words, &mut references) {
+                continue;
+            } else if knows_origins && let Some(origin) = Origin::take(words, options.origin)? {
+                options.origin = Some(origin);
             } else if is_xadd {
                 // Redis checks the id before the combination of options.
                 WrittenId::parse(word)
@@ -220,6 +217,11 @@ impl Options {
                 return Err(error::SYNTAX);
             }
         }
+        if options.origin.is_some() && words.rest().first().is_some_and(|id| *id != b"*") {
+            return Err(Error::new(
+                "ERR syntax error, IDMP/IDMPAUTO can be used only with auto-generated IDs",
+            ));
+        }
         let Some(threshold) = threshold else {
             return match limit {
                 Some(1..) => Err(Error::new(
@@ -227,16 +229,33 @@ impl Options {
                 )),
                 Some(0) if is_xadd => Err(LIMIT_WITHOUT_TILDE),
                 _ if is_xadd => Ok(options),
-                _ => Err(Error::new("ERR syntax error, XTRIM must be called with one of MAXLEN or MINID")),
+                _ => Err(Error::new("ERR syntax error, XTRIM must be called with a trimming strategy")),
             };
         };
         if limit.is_some() && !is_approximate {
             return Err(LIMIT_WITHOUT_TILDE);
         }
         let limit = limit.unwrap_or(if is_approximate { default_limit(ctx) } else { 0 });
-        options.trim = Some(Trim { threshold, is_approximate, limit });
+        let references = references.unwrap_or_default();
+        options.trim = Some(Trim { threshold, is_approximate, limit, references });
         Ok(options)
     }
+}
+
+/// Parses `MAXLEN` or `MINID` with its operator and its argument. Returns also whether only whole nodes are removed.
+fn parse_threshold(words: &mut Words) -> Result<(Threshold, bool), Error> {
+    let is_maxlen = words.take("MAXLEN") || !words.take("MINID");
+    let is_approximate = words.len() > 1 && words.take("~");
+    if !is_approximate && words.len() > 1 {
+        words.take("=");
+    }
+    let threshold = if is_maxlen {
+        let most = words.int()?.try_into();
+        Threshold::MaxLen(most.map_err(|_| Error::new("ERR The MAXLEN argument must be >= 0."))?)
+    } else {
+        Threshold::MinId(strict_id(words.word()?)?)
+    };
+    Ok((threshold, is_approximate))
 }
 
 /// Returns how many entries an approximate trim removes at most: those of a hundred nodes.
@@ -268,12 +287,23 @@ fn xadd(ctx: &mut Ctx) -> Outcome {
         }
         None => StreamId::MIN,
     };
+    let now_ms = ctx.now().wall_ms();
+    let origin = options.origin.map(|origin| (origin.producer, origin.id_of(fields)));
+    if let Some((producer, id)) = &origin
+        && let Some(mut stream) = ctx.edit::<Stream>(key)?
+        && let Some(known) = stream.producers.find(producer, id, now_ms)
+    {
+        stream.producers.duplicates = stream.producers.duplicates.wrapping_add(1);
+        stream.done_unwatched(None, 1);
+        ctx.reply.bulk(&known.text());
+        return Ok(());
+    }
     if last_id == StreamId::MAX {
         return Err(Error::new(
             "ERR The stream has exhausted the last possible ID, unable to add more items",
         ));
     }
-    let id = new_id(written, last_id, ctx.now().wall_ms()).ok_or(match written {
+    let id = new_id(written, last_id, now_ms).ok_or(match written {
         // Releases before 7.2 take the end of the numbers of a ms for another error.
         Some(WrittenId::AnyOfMs(ms)) if ms == last_id.ms && ctx.version() < Version::V7_2 => TOO_LARGE,
         _ => NOT_GREATER,
@@ -284,6 +314,9 @@ fn xadd(ctx: &mut Ctx) -> Outcome {
     let mut edit = ctx.edit_or_create::<Stream>(key)?;
     let (stream, limits) = edit.with_limits();
     stream.append(id, fields, limits);
+    if let Some((producer, used)) = &origin {
+        stream.producers.remember(producer, used, id, now_ms);
+    }
     edit.done("xadd", 1);
     ctx.reply.bulk(&id.text());
     ctx.node.signal_ready(ctx.db(), key);
@@ -321,26 +354,6 @@ fn xtrim(ctx: &mut Ctx) -> Outcome {
         edit.done_if_any("xtrim", removed as usize);
     }
     ctx.reply.int(removed as i64);
-    Ok(())
-}
-
-fn xdel(ctx: &mut Ctx) -> Outcome {
-    let words = &ctx.argv[2..];
-    let Some(mut edit) = ctx.edit::<Stream>(ctx.argv[1])? else {
-        ctx.reply.int(0);
-        return Ok(());
-    };
-    let ids = words.iter().map(|word| strict_id(word)).collect::<Result<Vec<_>, _>>()?;
-    let mut deleted = 0;
-    for id in ids {
-        // Borrowed for changes only if there is one to make.
-        if edit.get(id).is_some() && edit.delete(id) {
-            edit.max_deleted_id = edit.max_deleted_id.max(id);
-            deleted += 1;
-        }
-    }
-    edit.done_if_any("xdel", deleted);
-    ctx.reply.int(deleted as i64);
     Ok(())
 }
 

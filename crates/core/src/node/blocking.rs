@@ -35,6 +35,9 @@ pub struct Blocking {
     for_sorted_sets: usize,
     for_streams: usize,
     for_stream_groups: usize,
+    /// The clients that wait for pending entries that they may claim, by their slots, with the timers at which their requests run
+    /// again.
+    claims: BTreeMap<u32, TimerId>,
 }
 
 /// The clients that watch each key.
@@ -72,6 +75,11 @@ impl Blocking {
             (self.for_streams, self.for_stream_groups),
             (waits(Wait::Stream).count(), waits(Wait::StreamGroup).count()),
             "wrong number of clients that wait for streams"
+        );
+        let waits_in = |slot| sessions.at(slot).is_some_and(|session| session.blocked.is_some());
+        assert!(
+            self.claims.keys().all(|&slot| waits_in(slot)),
+            "a client waits for a claim and is not blocked"
         );
         assert_eq!(self.postponed.len(), postponed, "wrong number of postponed clients");
         assert!(self.queues.values().all(|queue| !queue.is_empty()), "a key has an empty queue");
@@ -165,6 +173,9 @@ impl Node {
 
     fn forget_waiting(&mut self, id: SessionId, blocked: &Blocked) {
         self.store.timers.cancel(blocked.timer);
+        if let Some(timer) = self.blocking.claims.remove(&id.slot) {
+            self.store.timers.cancel(timer);
+        }
         self.blocking.len -= 1;
         if let Some(count) = self.blocking.count(blocked.wait) {
             *count -= 1;
@@ -211,6 +222,32 @@ impl Node {
         let entry = store.find(key).and_then(|slot| store.entry(slot));
         if !entry.is_some_and(|entry| matches!(entry.value, Value::Stream(_))) {
             self.blocking.push_ready((db, key.into()));
+        }
+    }
+
+    /// Notes that entries of a stream were delivered, for clients that wait for what they may claim.
+    pub fn signal_delivered(&mut self, db: usize, key: &[u8]) {
+        if !self.blocking.claims.is_empty() {
+            self.signal_ready(db, key);
+        }
+    }
+
+    /// Runs the request of a blocked client again at the monotonic time `due_ms`, when it may claim what is pending, or after the
+    /// next delivery.
+    pub fn retry_at(&mut self, id: SessionId, due_ms: Option<u64>) {
+        let timer = due_ms.map(|due_ms| self.store.timers.arm(due_ms, Timer::Claim { slot: id.slot }));
+        if let Some(before) = self.blocking.claims.insert(id.slot, timer.unwrap_or(TimerId::NONE)) {
+            self.store.timers.cancel(before);
+        }
+    }
+
+    pub(super) fn claim_is_due(&mut self, slot: u32) {
+        self.blocking.claims.insert(slot, TimerId::NONE);
+        let Some(session) = self.sessions.at(slot) else { return };
+        let (id, key) =
+            (session.id, session.blocked.as_ref().and_then(|blocked| blocked.keys.first().cloned()));
+        if let Some(key) = key {
+            self.retry_blocked(id, &key);
         }
     }
 

@@ -274,6 +274,8 @@ impl Config {
             stream_node_max_bytes: size("stream-node-max-bytes", defaults.stream_node_max_bytes),
             stream_node_max_entries: size("stream-node-max-entries", 100) as u64,
             counts_uses: self.eviction.policy.counts_uses(),
+            stream_idmp_duration: size("stream-idmp-duration", 100) as u64,
+            stream_idmp_maxsize: size("stream-idmp-maxsize", 100) as u64,
             ..defaults
         }
     }

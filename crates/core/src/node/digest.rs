@@ -84,6 +84,17 @@ fn digest_stream(stream: &Stream, sink: &mut dyn FnMut(&[u8])) {
             number(sink, pending.deliveries as i64);
         }
     }
+    let producers = &stream.producers;
+    for count in [producers.duration_s, producers.max_size, producers.added, producers.duplicates] {
+        number(sink, count as i64);
+    }
+    for (name, ids) in producers.iter() {
+        bytes(sink, name);
+        for (id, entry) in ids {
+            bytes(sink, id);
+            sink(&entry.to_bytes());
+        }
+    }
 }
 
 /// Feeds the length, then the bytes, so that different sequences cannot produce the same stream.

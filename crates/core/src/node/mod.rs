@@ -320,6 +320,7 @@ impl Node {
         match timer {
             Timer::Key { db, slot } => self.key_timer_fired(db as usize, slot),
             Timer::Blocked { slot } => self.block_timed_out(slot),
+            Timer::Claim { slot } => self.claim_is_due(slot),
             Timer::Unpause => self.unpause(),
         }
         self.serve_ready_keys();

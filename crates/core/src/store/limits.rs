@@ -31,6 +31,10 @@ pub struct Limits {
     pub stream_node_max_bytes: usize,
     /// Entries of a node of a stream; 0 means no limit.
     pub stream_node_max_entries: u64,
+    /// Seconds for which a stream remembers the ids of idempotent producers.
+    pub stream_idmp_duration: u64,
+    /// Ids of an idempotent producer that a stream remembers.
+    pub stream_idmp_maxsize: u64,
 }
 
 impl Limits {
@@ -50,6 +54,8 @@ impl Limits {
             list_max_listpack_size: -2,
             stream_node_max_bytes: 4096,
             stream_node_max_entries: 100,
+            stream_idmp_duration: 100,
+            stream_idmp_maxsize: 100,
         }
     }
 }

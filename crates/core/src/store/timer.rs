@@ -8,6 +8,8 @@ pub enum Timer {
     Key { db: u16, slot: u32 },
     /// The client in this session slot has been blocked until its timeout.
     Blocked { slot: u32 },
+    /// The client in this session slot has been blocked until pending entries of a stream may be claimed.
+    Claim { slot: u32 },
     /// CLIENT PAUSE has ended.
     Unpause,
 }

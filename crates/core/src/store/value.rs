@@ -158,8 +158,8 @@ impl ValueType for Stream {
         }
     }
 
-    fn empty(_: &Limits) -> Value {
-        Stream::default().into()
+    fn empty(limits: &Limits) -> Value {
+        Stream::new(limits).into()
     }
 }
 

@@ -35,6 +35,8 @@ pub const HASH_METADATA_PRE_GA: u8 = 22;
 pub const HASH_LISTPACK_EX_PRE_GA: u8 = 23;
 pub const HASH_METADATA: u8 = 24;
 pub const HASH_LISTPACK_EX: u8 = 25;
+/// A stream with the ids of idempotent producers.
+pub const STREAM_LISTPACKS_4: u8 = 26;
 
 /// Returns the highest of these numbers that a release knows.
 pub fn newest(version: Version) -> u8 {
@@ -42,13 +44,8 @@ pub fn newest(version: Version) -> u8 {
         Version::V7_0 => 19,
         Version::V7_2 | Version::Valkey8_1 => 21,
         Version::Valkey9_0 | Version::Valkey9_1 | Version::Valkey9_2 => 22,
-        Version::V7_4
-        | Version::V8_0
-        | Version::V8_2
-        | Version::V8_4
-        | Version::V8_6
-        | Version::V8_8
-        | Version::V8_10 => HASH_LISTPACK_EX,
+        Version::V7_4 | Version::V8_0 | Version::V8_2 | Version::V8_4 => HASH_LISTPACK_EX,
+        Version::V8_6 | Version::V8_8 | Version::V8_10 => STREAM_LISTPACKS_4,
     }
 }
 

@@ -37,9 +37,10 @@ pub fn value(reader: &mut Reader, limits: &Limits) -> Option<Value> {
         kinds::HASH_ZIPMAP | kinds::HASH_ZIPLIST | kinds::HASH_LISTPACK => {
             small_hash(reader, limits, kind)?.into()
         }
-        kinds::STREAM_LISTPACKS | kinds::STREAM_LISTPACKS_2 | kinds::STREAM_LISTPACKS_3 => {
-            stream::load(reader, kind)?.into()
-        }
+        kinds::STREAM_LISTPACKS
+        | kinds::STREAM_LISTPACKS_2
+        | kinds::STREAM_LISTPACKS_3
+        | kinds::STREAM_LISTPACKS_4 => stream::load(reader, limits, kind)?.into(),
         kinds::HASH_2 if limits.version.is_valkey() => valkey_hash(reader, limits)?.into(),
         kinds::HASH_METADATA | kinds::HASH_METADATA_PRE_GA => expiring_hash(reader, limits, kind)?.into(),
         kinds::HASH_LISTPACK_EX | kinds::HASH_LISTPACK_EX_PRE_GA => {

@@ -1,17 +1,22 @@
-//! Streams: their nodes as they are, then ids and counts, then the consumer groups with what is pending.
+//! Streams: their nodes as they are, then ids and counts, then the consumer groups with what is pending, then idempotent
+//! producers.
 
 use std::collections::BTreeMap;
 
 use super::kinds;
 use super::reader::Reader;
 use super::writer::Writer;
-use crate::store::Stream;
-use crate::store::stream::{Consumer, Group, Node, Pending, StreamId};
+use crate::store::stream::{Consumer, Group, Node, Pending, Producers, StreamId};
+use crate::store::{Limits, Stream};
 use crate::version::Version;
 
 /// Writes a stream in the format of a release.
 pub fn save(writer: &mut Writer, stream: &Stream, version: Version) {
-    let kind = if version < Version::V7_2 { kinds::STREAM_LISTPACKS_2 } else { kinds::STREAM_LISTPACKS_3 };
+    let kind = match version {
+        version if version < Version::V7_2 => kinds::STREAM_LISTPACKS_2,
+        version if version < Version::V8_6 => kinds::STREAM_LISTPACKS_3,
+        _ => kinds::STREAM_LISTPACKS_4,
+    };
     writer.byte(kind);
     writer.length(stream.nodes().len() as u64);
     for (first, node) in stream.nodes() {
@@ -37,6 +42,25 @@ pub fn save(writer: &mut Writer, stream: &Stream, version: Version) {
         writer.length(group.consumers().len() as u64);
         group.consumers().for_each(|consumer| save_consumer(writer, consumer, kind));
     }
+    if kind >= kinds::STREAM_LISTPACKS_4 {
+        save_producers(writer, &stream.producers);
+    }
+}
+
+fn save_producers(writer: &mut Writer, producers: &Producers) {
+    writer.length(producers.duration_s);
+    writer.length(producers.max_size);
+    writer.length(producers.iter().len() as u64);
+    for (name, ids) in producers.iter() {
+        writer.string(name);
+        writer.length(ids.len() as u64);
+        for (id, entry) in ids {
+            writer.string(id);
+            save_id(writer, entry);
+        }
+    }
+    writer.length(producers.added);
+    writer.length(producers.duplicates);
 }
 
 fn save_id(writer: &mut Writer, id: StreamId) {
@@ -55,8 +79,8 @@ fn save_consumer(writer: &mut Writer, consumer: &Consumer, kind: u8) {
 }
 
 /// Reads a stream, or returns `None` if its parts contradict one another.
-pub fn load(reader: &mut Reader, kind: u8) -> Option<Stream> {
-    let mut stream = Stream::default();
+pub fn load(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Stream> {
+    let mut stream = Stream::new(limits);
     let mut nodes = BTreeMap::new();
     for _ in 0..reader.length()? {
         let first = StreamId::from_bytes((*reader.string()?).try_into().ok()?);
@@ -82,24 +106,43 @@ pub fn load(reader: &mut Reader, kind: u8) -> Option<Stream> {
     }
     for _ in 0..reader.length()? {
         let name: Box<[u8]> = reader.string()?.into();
-        let group = load_group(reader, &stream, kind)?;
+        let group = load_group(reader, &stream, limits, kind)?;
         if stream.groups.insert(name, group).is_some() {
             return None;
         }
     }
+    if kind >= kinds::STREAM_LISTPACKS_4 {
+        load_producers(reader, &mut stream.producers)?;
+    }
     Some(stream)
+}
+
+fn load_producers(reader: &mut Reader, producers: &mut Producers) -> Option<()> {
+    producers.configure(reader.length()?, reader.length()?);
+    for _ in 0..reader.length()? {
+        let name = reader.string()?;
+        for _ in 0..reader.length()? {
+            let id = reader.string()?;
+            if !producers.restore(&name, &id, load_id(reader)?) {
+                return None;
+            }
+        }
+    }
+    producers.added = reader.length()?;
+    producers.duplicates = reader.length()?;
+    Some(())
 }
 
 fn load_id(reader: &mut Reader) -> Option<StreamId> {
     Some(StreamId { ms: reader.length()?, seq: reader.length()? })
 }
 
-fn load_group(reader: &mut Reader, stream: &Stream, kind: u8) -> Option<Group> {
+fn load_group(reader: &mut Reader, stream: &Stream, limits: &Limits, kind: u8) -> Option<Group> {
     let last_id = load_id(reader)?;
     let entries_read = if kind >= kinds::STREAM_LISTPACKS_2 {
         Some(reader.length()?).filter(|&count| count != u64::MAX)
     } else {
-        stream.entries_up_to(last_id)
+        stream.entries_up_to(last_id, limits.version)
     };
     let mut group = Group::new(last_id, entries_read);
     let mut deliveries = BTreeMap::new();

@@ -55,7 +55,7 @@ fn hash(fields: &[Vec<u8>], limits: &Limits) -> Hash {
 
 /// Returns a stream with deleted entries, whose group has read a part of it.
 fn stream(parts: &[Vec<u8>], limits: &Limits) -> Stream {
-    let mut stream = Stream::default();
+    let mut stream = Stream::new(limits);
     let id = |index: usize| StreamId { ms: index as u64 * 100, seq: 1 };
     for (index, part) in parts.iter().enumerate() {
         stream.append(id(index), &[&parts[index / 3], part], limits);

@@ -15,7 +15,10 @@ pub struct Group {
     /// How many entries the group has read, as far as that is known.
     pub entries_read: Option<u64>,
     /// The entries that were delivered and not acknowledged, in the order of their ids.
-    pending: BTreeMap<StreamId, Pending>,
+    pending: BTreeMap<StreamId, Delivery>,
+    /// The same by the times of their last deliveries, and by their turns among those of a ms.
+    by_time: BTreeMap<(i64, u64), StreamId>,
+    next_turn: u64,
     names: BTreeMap<Box<[u8]>, ConsumerId>,
     /// The consumers by their numbers; the numbers of deleted ones are used again.
     consumers: Vec<Option<Consumer>>,
@@ -29,6 +32,13 @@ pub struct Pending {
     /// Unix time in ms of the last delivery.
     pub delivered_ms: i64,
     pub deliveries: u64,
+}
+
+/// A pending entry with its place in `by_time`.
+#[derive(Clone, Copy, Debug)]
+struct Delivery {
+    pending: Pending,
+    turn: u64,
 }
 
 /// A consumer.
@@ -106,7 +116,9 @@ impl Group {
         let consumer = self.consumers[id as usize].take()?;
         self.free.push(id);
         for id in &consumer.pending {
-            self.pending.remove(id);
+            if let Some(Delivery { pending, turn }) = self.pending.remove(id) {
+                self.by_time.remove(&(pending.delivered_ms, turn));
+            }
         }
         Some(consumer.pending.len())
     }
@@ -118,7 +130,7 @@ impl Group {
 
     /// Returns the delivery of a pending entry.
     pub fn pending(&self, id: StreamId) -> Option<Pending> {
-        self.pending.get(&id).copied()
+        self.pending.get(&id).map(|delivery| delivery.pending)
     }
 
     /// Returns the pending entries from `start` to `end`.
@@ -128,27 +140,40 @@ impl Group {
         end: StreamId,
     ) -> impl DoubleEndedIterator<Item = (StreamId, &Pending)> {
         let range = self.pending.range(start.min(end)..=end);
-        range.map(|(&id, pending)| (id, pending)).filter(move |(id, _)| *id >= start)
+        range.map(|(&id, delivery)| (id, &delivery.pending)).filter(move |(id, _)| *id >= start)
+    }
+
+    /// Returns the pending entries that were delivered at `until_ms` or before, those that wait longest first.
+    pub fn pending_until(&self, until_ms: i64) -> impl Iterator<Item = StreamId> {
+        self.by_time.range(..=(until_ms, u64::MAX)).map(|(_, &id)| id)
+    }
+
+    /// Returns whether the group has not read an entry yet, or has not acknowledged it.
+    pub fn awaits(&self, id: StreamId) -> bool {
+        id > self.last_id || self.pending.contains_key(&id)
     }
 
     /// Records a delivery, in place of an earlier one of the same entry.
     pub fn deliver(&mut self, id: StreamId, pending: Pending) {
-        let before = self.pending.insert(id, pending).map(|before| before.consumer);
-        if before == Some(pending.consumer) {
-            return;
-        }
-        if let Some(before) = before {
-            self.consumer_mut(before).pending.remove(&id);
+        let turn = self.next_turn;
+        self.next_turn += 1;
+        let before = self.pending.insert(id, Delivery { pending, turn });
+        self.by_time.insert((pending.delivered_ms, turn), id);
+        if let Some(Delivery { pending: before, turn }) = before {
+            self.by_time.remove(&(before.delivered_ms, turn));
+            if before.consumer == pending.consumer {
+                return;
+            }
+            self.consumer_mut(before.consumer).pending.remove(&id);
         }
         self.consumer_mut(pending.consumer).pending.insert(id);
     }
 
     /// Removes a pending entry, because it was acknowledged or is gone. Returns whether it was there.
     pub fn acknowledge(&mut self, id: StreamId) -> bool {
-        match self.pending.remove(&id) {
-            Some(pending) => self.consumer_mut(pending.consumer).pending.remove(&id),
-            None => false,
-        }
+        let Some(Delivery { pending, turn }) = self.pending.remove(&id) else { return false };
+        self.by_time.remove(&(pending.delivered_ms, turn));
+        self.consumer_mut(pending.consumer).pending.remove(&id)
     }
 
     /// Asserts that the group and its consumers agree on what is pending.
@@ -158,7 +183,13 @@ impl Group {
     pub fn check(&self) {
         let of_consumers: usize = self.consumers().map(Consumer::pending_len).sum();
         assert_eq!(of_consumers, self.pending.len(), "a pending entry has no consumer, or two");
-        for (id, pending) in &self.pending {
+        assert_eq!(self.by_time.len(), self.pending.len(), "a pending entry has no time, or two");
+        for (id, Delivery { pending, turn }) in &self.pending {
+            assert_eq!(
+                self.by_time.get(&(pending.delivered_ms, *turn)),
+                Some(id),
+                "the time of a pending entry"
+            );
             let has_it = self.consumer(pending.consumer).pending.contains(id);
             assert!(has_it, "a consumer does not know of its pending entry {}-{}", id.ms, id.seq);
         }

@@ -6,6 +6,7 @@
 pub mod group;
 pub mod id;
 pub mod node;
+pub mod producers;
 #[cfg(test)]
 mod tests;
 
@@ -16,16 +17,18 @@ use std::collections::btree_map::Range;
 pub use group::{Consumer, Group, Pending};
 pub use id::{StreamId, WrittenId};
 pub use node::{Entry, Node};
+pub use producers::Producers;
 
 use super::Limits;
+use crate::version::Version;
 
 /// The memory of a node besides its listpack, and of a pending entry, in bytes: keys and values of maps that are two thirds
 /// full.
 const NODE_BYTES: usize = 60;
-const PENDING_BYTES: usize = 84;
+const PENDING_BYTES: usize = 144;
 
 /// A stream.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Stream {
     /// The nodes, by the ids of their first entries.
     nodes: BTreeMap<StreamId, Node>,
@@ -39,6 +42,7 @@ pub struct Stream {
     /// The number of entries that were ever added.
     pub entries_added: u64,
     pub groups: BTreeMap<Box<[u8]>, Group>,
+    pub producers: Producers,
 }
 
 /// Which entries a trim removes.
@@ -50,6 +54,18 @@ pub enum Threshold {
     MinId(StreamId),
 }
 
+/// What a deletion does with the deliveries of an entry to groups.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum References {
+    /// They stay.
+    #[default]
+    Keep,
+    /// They are deleted too.
+    Delete,
+    /// Only entries without any are deleted: those that all groups have read and acknowledged.
+    Respect,
+}
+
 /// A trim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Trim {
@@ -58,9 +74,24 @@ pub struct Trim {
     pub is_approximate: bool,
     /// The most entries to remove; 0 means no limit.
     pub limit: u64,
+    pub references: References,
 }
 
 impl Stream {
+    /// Creates a stream without entries.
+    pub fn new(limits: &Limits) -> Stream {
+        Stream {
+            nodes: BTreeMap::new(),
+            len: 0,
+            last_id: StreamId::MIN,
+            first_id: StreamId::MIN,
+            max_deleted_id: StreamId::MIN,
+            entries_added: 0,
+            groups: BTreeMap::new(),
+            producers: Producers::new(limits),
+        }
+    }
+
     /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.len
@@ -157,9 +188,31 @@ impl Stream {
         self.first_id = first.filter(|_| self.len > 0).map_or(StreamId::MIN, |entry| entry.id);
     }
 
-    /// Removes the oldest entries. Returns how many were removed. As in Redis, a node stays whose last live entry is trimmed
-    /// while deleted entries behind it are not.
+    /// Returns whether a group has not read an entry yet, or has not acknowledged it. The entry itself may be gone.
+    pub fn is_referenced(&self, id: StreamId) -> bool {
+        self.groups.values().any(|group| group.awaits(id))
+    }
+
+    /// Deletes the deliveries of an entry to all groups. Returns whether there were any.
+    pub fn delete_references(&mut self, id: StreamId) -> bool {
+        self.groups.values_mut().filter_map(|group| group.acknowledge(id).then_some(())).count() > 0
+    }
+
+    /// Removes the oldest entries. Returns how many were removed.
     pub fn trim(&mut self, trim: &Trim) -> u64 {
+        let removed = match trim.references {
+            References::Keep => self.trim_keeping_references(trim),
+            References::Delete | References::Respect => self.trim_with_references(trim),
+        };
+        if removed > 0 {
+            self.find_first_id();
+        }
+        removed
+    }
+
+    /// Removes the oldest entries. As in Redis, a node stays whose last live entry is trimmed while deleted entries behind it are
+    /// not.
+    fn trim_keeping_references(&mut self, trim: &Trim) -> u64 {
         let mut removed = 0;
         while let Some(mut first) = self.nodes.first_entry() {
             let (id, entries) = (*first.key(), first.get().counts().0);
@@ -182,20 +235,60 @@ impl Stream {
             }
             if !trim.is_approximate {
                 let mut left = len;
-                let deleted = first.get_mut().delete_front(id, |id| match trim.threshold {
-                    Threshold::MaxLen(most) => {
-                        left = left.saturating_sub(1);
-                        left >= most
-                    }
-                    Threshold::MinId(least) => id < least,
+                first.get_mut().delete_where(id, |id| {
+                    let is_wanted = match trim.threshold {
+                        Threshold::MaxLen(most) => left > most,
+                        Threshold::MinId(least) => id < least,
+                    };
+                    left -= is_wanted as u64;
+                    is_wanted.then_some(true)
                 });
-                self.len = self.len.saturating_sub(deleted);
-                removed += deleted as u64;
+                removed += len - left;
+                self.len = left as usize;
             }
             break;
         }
-        if removed > 0 {
-            self.find_first_id();
+        removed
+    }
+
+    /// Removes the oldest entries one by one, whole nodes or not. Entries that groups wait for stay, or lose their deliveries.
+    fn trim_with_references(&mut self, trim: &Trim) -> u64 {
+        let (mut removed, mut deleted, mut at) = (0, Vec::new(), StreamId::MIN);
+        while let Some((&first, node)) = self.nodes.range_mut(at..).next() {
+            let entries = node.counts().0;
+            let is_done = matches!(trim.threshold, Threshold::MaxLen(most) if self.len as u64 <= most);
+            if is_done || trim.limit > 0 && removed + entries as u64 > trim.limit {
+                break;
+            }
+            let (groups, mut left) = (&self.groups, self.len as u64);
+            let before = deleted.len();
+            let is_whole = node.delete_where(first, |id| {
+                let is_reached = match trim.threshold {
+                    Threshold::MaxLen(most) => left <= most,
+                    Threshold::MinId(least) => id >= least,
+                };
+                if is_reached {
+                    return None;
+                }
+                let is_kept =
+                    trim.references == References::Respect && groups.values().any(|group| group.awaits(id));
+                if !is_kept {
+                    left -= 1;
+                    deleted.push(id);
+                }
+                Some(!is_kept)
+            });
+            let count = deleted.len() - before;
+            if node.counts().0 == 0 {
+                self.nodes.remove(&first);
+            }
+            self.len = self.len.saturating_sub(count);
+            removed += count as u64;
+            let Some(next) = first.next().filter(|_| is_whole) else { break };
+            at = next;
+        }
+        if trim.references == References::Delete {
+            deleted.iter().for_each(|&id| _ = self.delete_references(id));
         }
         removed
     }
@@ -208,12 +301,15 @@ impl Stream {
 
     /// Returns how many entries were ever added up to `id`, if that can be told (`streamEstimateDistanceFromFirstEverEntry` of
     /// Redis).
-    pub fn entries_up_to(&self, id: StreamId) -> Option<u64> {
+    pub fn entries_up_to(&self, id: StreamId, version: Version) -> Option<u64> {
         if self.entries_added == 0 {
             return Some(0);
         }
         if self.len == 0 && id < self.last_id {
             return Some(self.entries_added);
+        }
+        if version.is_valkey() && id != StreamId::MIN && id < self.max_deleted_id {
+            return None;
         }
         match id.cmp(&self.last_id) {
             Ordering::Equal => return Some(self.entries_added),
@@ -230,14 +326,21 @@ impl Stream {
         }
     }
 
-    /// Notes that a group has read these entries, in ascending order, and `most` in all at the most.
-    pub fn advance(&mut self, group: &[u8], ids: &[StreamId], most: u64) {
+    /// Notes that a group has read these entries, in ascending order.
+    pub fn advance(&mut self, group: &[u8], ids: &[StreamId], version: Version) {
+        // Later releases look for deleted entries from the last one read on, not from the new one. They do not believe the count of
+        // a group that is before the first entry.
+        let looks_back = version.is_valkey() || version >= Version::V8_0;
         let Some(before) = self.groups.get(group) else { return };
         let (mut last_id, mut entries_read) = (before.last_id, before.entries_read);
         for &id in ids.iter().filter(|id| **id > before.last_id) {
+            let is_known = match looks_back {
+                true => last_id >= self.first_id && !self.has_tombstone_from(last_id),
+                false => !self.has_tombstone_from(id),
+            };
             entries_read = match entries_read {
-                Some(count) if !self.has_tombstone_from(id) => Some(count.wrapping_add(1).min(most)),
-                _ if self.entries_added > 0 => self.entries_up_to(id),
+                Some(count) if is_known => Some(count.wrapping_add(1)),
+                _ if self.entries_added > 0 => self.entries_up_to(id, version),
                 unknown => unknown,
             };
             last_id = id;
@@ -248,13 +351,18 @@ impl Stream {
     }
 
     /// Returns how many entries a group has not read yet, if that can be told.
-    pub fn lag(&self, group: &Group) -> Option<i64> {
+    pub fn lag(&self, group: &Group, version: Version) -> Option<i64> {
         if self.entries_added == 0 {
             return Some(0);
         }
+        // Since 8.0 a group that is before the first entry has all of them left to read if none behind it was deleted.
+        let is_before = group.last_id < self.first_id && self.max_deleted_id < self.first_id;
+        if version >= Version::V8_0 && (self.is_empty() || is_before) {
+            return Some(self.len as i64);
+        }
         let read = match group.entries_read {
             Some(count) if !self.has_tombstone_from(group.last_id) => count,
-            _ => self.entries_up_to(group.last_id)?,
+            _ => self.entries_up_to(group.last_id, version)?,
         };
         Some(self.entries_added.wrapping_sub(read) as i64)
     }
@@ -268,7 +376,8 @@ impl Stream {
             let names: usize = group.consumers().map(|consumer| consumer.name.len() + CONSUMER).sum();
             GROUP + names + group.pending_len() * PENDING_BYTES
         });
-        size_of::<Stream>() + listpacks + self.nodes.len() * NODE_BYTES + groups.sum::<usize>()
+        let producers = self.producers.memory_bytes();
+        size_of::<Stream>() + listpacks + self.nodes.len() * NODE_BYTES + groups.sum::<usize>() + producers
     }
 
     /// Returns the number of entries and of what is pending in all groups.
@@ -284,6 +393,7 @@ impl Stream {
         let live: usize = self.nodes.values().map(|node| node.counts().0).sum();
         assert_eq!(self.len, live, "the length of a stream is not that of its nodes");
         self.groups.values().for_each(Group::check);
+        self.producers.check();
     }
 
     /// Returns the number of nodes of the radix tree in which Redis keeps the nodes of a stream: a node for each key, each

@@ -206,16 +206,28 @@ impl Node {
         flags_at.inspect(|&at| self.mark_deleted(&[at])).is_some()
     }
 
-    /// Deletes the first entries for as long as `is_wanted` returns true, which gets their ids; deleted entries are skipped.
-    /// Returns how many were deleted.
-    pub fn delete_front(&mut self, first: StreamId, mut is_wanted: impl FnMut(StreamId) -> bool) -> usize {
-        let live = self.entries(first).filter(|entry| !entry.is_deleted);
-        let flags_at: Vec<usize> =
-            live.take_while(|entry| is_wanted(entry.id)).map(|entry| entry.flags_at).collect();
+    /// Asks for the first live entries, given their ids, which to delete, until the answer is `None`. Returns whether it was asked
+    /// for all of them.
+    pub fn delete_where(
+        &mut self,
+        first: StreamId,
+        mut is_wanted: impl FnMut(StreamId) -> Option<bool>,
+    ) -> bool {
+        let (mut flags_at, mut is_whole) = (Vec::new(), true);
+        for entry in self.entries(first).filter(|entry| !entry.is_deleted) {
+            match is_wanted(entry.id) {
+                Some(true) => flags_at.push(entry.flags_at),
+                Some(false) => {}
+                None => {
+                    is_whole = false;
+                    break;
+                }
+            }
+        }
         if !flags_at.is_empty() {
             self.mark_deleted(&flags_at);
         }
-        flags_at.len()
+        is_whole
     }
 
     /// Returns the id of the last entry, even if it is deleted.

@@ -43,7 +43,7 @@ fn op() -> impl Strategy<Value = Op> {
         }),
         3 => (0..200u64).prop_map(Op::Delete),
         1 => (threshold, any::<bool>(), 0..20u64)
-            .prop_map(|(threshold, is_approximate, limit)| Op::Trim(Trim { threshold, is_approximate, limit })),
+            .prop_map(|(threshold, is_approximate, limit)| Op::Trim(Trim { threshold, is_approximate, limit, references: References::Keep })),
     ]
 }
 
@@ -55,7 +55,7 @@ proptest! {
             stream_node_max_bytes: max_bytes,
             ..Limits::for_version(Version::V7_4)
         };
-        let mut stream = Stream::default();
+        let mut stream = Stream::new(&limits);
         let mut model: Vec<Model> = Vec::new();
         let mut ms = 0;
         for op in ops {

@@ -229,9 +229,10 @@ impl Lab {
                         let key = node.store.dbs[db as usize].key(slot).unwrap_or_default();
                         (due_ms, "key", key.to_vec())
                     }
-                    Timer::Blocked { slot } => {
+                    Timer::Blocked { slot } | Timer::Claim { slot } => {
                         let client = node.sessions.at(slot).map(|session| session.id.number);
-                        (due_ms, "blocked", client.unwrap_or(0).to_string().into_bytes())
+                        let kind = if matches!(timer, Timer::Claim { .. }) { "claim" } else { "blocked" };
+                        (due_ms, kind, client.unwrap_or(0).to_string().into_bytes())
                     }
                     Timer::Unpause => (due_ms, "unpause", Vec::new()),
                 });
