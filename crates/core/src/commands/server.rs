@@ -472,7 +472,7 @@ fn debug_object(ctx: &mut Ctx) -> Outcome {
         entry.value.encoding(),
         entry.value.memory_bytes(),
         entry.used_at_s & 0xff_ffff,
-        idle_s - entry.used_at_s,
+        idle_s.wrapping_sub(entry.used_at_s),
     );
     ctx.reply.status(&text);
     Ok(())
