@@ -526,6 +526,12 @@ impl script::Host for ScriptHost<'_> {
         let command = table::find(argv, self.node.config.version)?;
         Some(self.node.sessions[self.id].user.check(command, argv, self.node.config.version).is_ok())
     }
+
+    fn may_ask(&mut self, argv: &[&[u8]]) -> bool {
+        let version = self.node.config.version;
+        let accepts = |command: &Command| command.accepts(argv.len(), version);
+        version < Version::V8_6 || table::find(argv, version).is_none_or(accepts)
+    }
 }
 
 /// Writes a line of a script to the log.
