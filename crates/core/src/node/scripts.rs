@@ -479,6 +479,7 @@ impl Node {
             return;
         }
         if client_left {
+            self.send_pending_invalidations(id);
             self.close(id);
         } else {
             self.unblock(id);
