@@ -193,7 +193,11 @@ mod tests {
         world.end(0, None);
         let mut output = Vec::new();
         world.take_output(conn, &mut output);
-        assert!(output.ends_with(b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"), "{}", output.escape_ascii());
+        assert!(
+            output.ends_with(b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"),
+            "{}",
+            output.escape_ascii()
+        );
     }
 
     #[test]
