@@ -12,7 +12,6 @@ use clap::{CommandFactory, FromArgMatches, Parser};
 use crate::net::Endpoint;
 use redlatch_core::node::Config;
 use redlatch_core::version::{UnknownVersion, Version};
-use redlatch_core::wire::request::split_words;
 use redlatch_core::world::ClockMode;
 use redlatch_lab::control::args::Args;
 use redlatch_lab::control::commands::check;
@@ -319,14 +318,7 @@ fn is_directive(name: &str) -> bool {
 
 /// Applies a line of a configuration file.
 fn apply_line(cli: &mut Cli, config: &mut Config, line: &[u8]) -> Result<(), String> {
-    let line = line.trim_ascii();
-    if line.is_empty() || line.starts_with(b"#") {
-        return Ok(());
-    }
-    let words = split_words(line).ok_or("unbalanced quotes")?;
-    let mut words = words.into_iter().map(|word| String::from_utf8_lossy(&word).into_owned());
-    let name = words.next().unwrap_or_default().to_ascii_lowercase();
-    let values: Vec<String> = words.collect();
+    let Some((name, values)) = Config::parse_line(line)? else { return Ok(()) };
     apply(cli, config, &name, &values)
 }
 

@@ -6,9 +6,6 @@ use std::path::Path;
 use redlatch_core::rng::Rng;
 use redlatch_fuzz_targets::{TARGETS, run};
 
-/// The number of inputs for each target.
-const INPUTS: usize = 2_000;
-
 const MAX_LEN: usize = 512;
 
 fn corpus(name: &str) -> Vec<Vec<u8>> {
@@ -53,11 +50,11 @@ fn mutate(rng: &mut Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-fn fuzz(name: &str) {
+fn fuzz(name: &str, count: usize) {
     let mut inputs = corpus(name);
     assert!(!inputs.is_empty(), "{name} has no corpus");
     let mut rng = Rng::new(7);
-    for index in 0..INPUTS {
+    for index in 0..count {
         let input = match inputs.get(index) {
             Some(input) if index < inputs.len() => input.clone(),
             _ => mutate(&mut rng, &inputs),
@@ -74,10 +71,10 @@ fn fuzz(name: &str) {
 }
 
 macro_rules! targets {
-    ($($name:ident $target:literal)*) => {
+    ($($name:ident $target:literal $count:literal)*) => {
         $(#[test]
         fn $name() {
-            fuzz($target);
+            fuzz($target, $count);
         })*
 
         #[test]
@@ -89,14 +86,25 @@ macro_rules! targets {
     };
 }
 
+// How many inputs each target gets: fewer if each is a whole session.
 targets! {
-    requests "request"
-    globs "glob"
-    structs "struct"
-    message_packs "cmsgpack"
-    json "cjson"
-    scripts "lua"
-    timers "wheel"
-    command_sequences "commands"
-    lock_schedules "schedule"
+    requests "request" 2000
+    replies "reply" 2000
+    globs "glob" 2000
+    config_files "config" 2000
+    structs "struct" 2000
+    message_packs "cmsgpack" 2000
+    json "cjson" 2000
+    scripts "lua" 2000
+    timers "wheel" 2000
+    command_sequences "commands" 2000
+    lock_schedules "schedule" 2000
+    sessions "session" 500
+    traces "trace" 500
+    dumps "dump" 2000
+    jars "jar" 2000
+    classes "class" 2000
+    lock_descriptions "own" 2000
+    schedule_tokens "token" 2000
+    reports "report" 2000
 }

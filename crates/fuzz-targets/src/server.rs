@@ -1,14 +1,17 @@
 //! Targets that test whole servers: random commands, and schedules on a lock.
 
+use std::cell::RefCell;
+
 use arbitrary::Unstructured;
 
 use redlatch_core::version::Version;
 use redlatch_core::wire::client::value_len;
 use redlatch_lab::sim::{Sim, SimOptions};
+use redlatch_locks::fuzz::runner::{Line, Runner};
 use redlatch_locks::fuzz::runner_for;
-use redlatch_locks::fuzz::schedule::Step;
+use redlatch_locks::fuzz::schedule::{Step, decode, encode};
 use redlatch_locks::invariant::Rules;
-use redlatch_locks::model::Wanted;
+use redlatch_locks::model::{Violation, Wanted};
 use redlatch_locks::script_set::ScriptSet;
 
 /// Arguments that have a meaning for some commands.
@@ -213,21 +216,36 @@ fn check_replies(mut bytes: &[u8], argv: &[&[u8]]) {
     }
 }
 
+thread_local! {
+    /// The runner of a correct lock. Making one takes longer than a schedule.
+    static SOUND: RefCell<Runner> = RefCell::new({
+        let scripts = ScriptSet::of_own(include_str!("../../../docs/locks/set-nx.toml"));
+        runner_for(&scripts.expect("the description is well-formed"), "own").expect("it has a lock")
+    });
+}
+
 /// Runs a schedule on a correct lock. Fails if it violates an invariant, or if a second run differs.
 pub fn schedule(bytes: &[u8]) {
-    const SOUND: &str = include_str!("../../../docs/locks/set-nx.toml");
-    let scripts = ScriptSet::of_own(SOUND).expect("the description is well-formed");
     let steps: Vec<Step> = bytes
         .chunks_exact(3)
         .map(|step| Step { action: step[0] % 16, owner: step[1], choice: step[2] })
         .collect();
-    let run = || {
-        let mut runner = runner_for(&scripts, "own").expect("the description has a lock");
-        let mut lines = Vec::new();
-        let found = runner.run(&steps, Rules::Strict, &Wanted::default(), Some(&mut lines));
-        (found, lines)
-    };
-    let (found, lines) = run();
+    let (found, lines) = run_sound(&steps);
     assert_eq!(found, None);
-    assert_eq!(run().1, lines);
+    assert_eq!(run_sound(&steps).1, lines);
+}
+
+/// Decodes a schedule token and runs it on a correct lock. Fails if the schedule has another token.
+pub fn token(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Some(steps) = decode(&text) else { return };
+    assert_eq!(encode(&steps), text.to_ascii_lowercase());
+    assert_eq!(run_sound(&steps).0, None);
+}
+
+fn run_sound(steps: &[Step]) -> (Option<(usize, Violation)>, Vec<Line>) {
+    let mut lines = Vec::new();
+    let found =
+        SOUND.with_borrow_mut(|sound| sound.run(steps, Rules::Strict, &Wanted::default(), Some(&mut lines)));
+    (found, lines)
 }

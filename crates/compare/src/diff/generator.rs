@@ -141,19 +141,13 @@ impl Generator {
         let foreign = self.pools.once_in(self.family.foreign) || in_script;
         let entries = if foreign { &self.foreign } else { &self.own };
         let entry = entries[self.pools.rng.below(entries.len())];
-        let mut argv: Vec<Vec<u8>> =
-            entry.row.name.split('|').map(|name| self.pools.keyword(&name.to_ascii_uppercase())).collect();
-        let name_len = argv.len();
-        match entry.form {
-            Some(form) => argv.extend(grammar::expand(form, &mut self.pools)),
-            None => self.fill(entry.row, &mut argv),
-        }
+        let (mut argv, name_len) = request(entry.row, entry.form, &mut self.pools);
         if argv.iter().any(|arg| arg == RUN.as_bytes() || arg == RUN_PROTECTED.as_bytes()) && !in_script {
             argv.truncate(2);
             argv.push(b"0".to_vec());
             argv.extend(self.scripted());
         } else if self.pools.once_in(10) && !entry.form.is_some_and(|form| form.starts_with('=')) {
-            self.spoil(&mut argv, name_len);
+            spoil(&mut argv, name_len, &mut self.pools);
         }
         (argv, exclusions::compare_of(entry.row.name))
     }
@@ -165,31 +159,6 @@ impl Generator {
             if compare == Compare::Exactly {
                 return argv;
             }
-        }
-    }
-
-    /// Adds arguments for a command without a form: as many as its arity requires, with keys at the key positions.
-    fn fill(&mut self, row: &Command, argv: &mut Vec<Vec<u8>>) {
-        let least = row.arity.unsigned_abs() as usize;
-        let more = if row.arity < 0 { self.pools.rng.below(3) } else { 0 };
-        while argv.len() < least + more {
-            argv.push(self.pools.any().into());
-        }
-        let words: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
-        for at in key_positions(row.keys, &words).unwrap_or_default() {
-            argv[at] = self.pools.word("key");
-        }
-    }
-
-    /// Makes a command malformed: removes, adds or replaces an argument.
-    fn spoil(&mut self, argv: &mut Vec<Vec<u8>>, name_len: usize) {
-        let args = argv.len() - name_len;
-        let at = name_len + self.pools.rng.below(args.max(1));
-        match self.pools.rng.below(4) {
-            0 if args > 0 => drop(argv.pop()),
-            1 if args > 0 => drop(argv.remove(at)),
-            2 if args > 0 => argv[at] = self.pools.any().into(),
-            _ => argv.push(self.pools.any().into()),
         }
     }
 
@@ -238,5 +207,51 @@ fn has_certain_id(argv: &[Vec<u8>]) -> bool {
     match word(1) == pools::FAR.as_bytes() {
         true => word(2).eq_ignore_ascii_case(b"NOMKSTREAM") || word(2).starts_with(pools::FAR_MS.as_bytes()),
         false => argv.iter().all(|arg| arg != b"*"),
+    }
+}
+
+/// Generates any request for a command, in one of ten cases malformed.
+pub fn any_request(row: &Command, pools: &mut Pools) -> Vec<Vec<u8>> {
+    let (mut argv, name_len) = request(row, shapes::find(row.name), pools);
+    if pools.once_in(10) {
+        spoil(&mut argv, name_len, pools);
+    }
+    argv
+}
+
+/// Generates a request for a command. Returns it, and how many words its name has.
+fn request(row: &Command, form: Option<&str>, pools: &mut Pools) -> (Vec<Vec<u8>>, usize) {
+    let mut argv: Vec<Vec<u8>> =
+        row.name.split('|').map(|name| pools.keyword(&name.to_ascii_uppercase())).collect();
+    let name_len = argv.len();
+    match form {
+        Some(form) => argv.extend(grammar::expand(form, pools)),
+        None => fill(row, &mut argv, pools),
+    }
+    (argv, name_len)
+}
+
+/// Adds arguments for a command without a form: as many as its arity requires, with keys at the key positions.
+fn fill(row: &Command, argv: &mut Vec<Vec<u8>>, pools: &mut Pools) {
+    let least = row.arity.unsigned_abs() as usize;
+    let more = if row.arity < 0 { pools.rng.below(3) } else { 0 };
+    while argv.len() < least + more {
+        argv.push(pools.any().into());
+    }
+    let words: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
+    for at in key_positions(row.keys, &words).unwrap_or_default() {
+        argv[at] = pools.word("key");
+    }
+}
+
+/// Makes a request malformed: removes, adds or replaces an argument.
+fn spoil(argv: &mut Vec<Vec<u8>>, name_len: usize, pools: &mut Pools) {
+    let args = argv.len() - name_len;
+    let at = name_len + pools.rng.below(args.max(1));
+    match pools.rng.below(4) {
+        0 if args > 0 => drop(argv.pop()),
+        1 if args > 0 => drop(argv.remove(at)),
+        2 if args > 0 => argv[at] = pools.any().into(),
+        _ => argv.push(pools.any().into()),
     }
 }

@@ -19,7 +19,7 @@
 mod compare;
 pub mod exclusions;
 mod generator;
-mod grammar;
+pub mod grammar;
 mod keyspace;
 pub mod link;
 pub mod lua;
@@ -37,6 +37,7 @@ use std::io::Write;
 use std::process::Stdio;
 
 use generator::Generator;
+pub use generator::any_request;
 use runner::{Outcome, Pace, Runner};
 use shapes::{FAMILIES, Family};
 use target::Target;

@@ -184,6 +184,24 @@ mod tests {
     }
 
     #[test]
+    fn a_suspended_script_keeps_the_messages_about_its_own_changes() {
+        let endless = "EVAL redis.call('set','k',1)repeat(type)(1)until(false) 0";
+        let (mut world, conn) = after(&["HELLO 3", "CLIENT TRACKING ON", "GET k", endless]);
+        world.take_output(conn, &mut Vec::new());
+        let other = world.open(0, "127.0.0.1:50001".to_owned(), "127.0.0.1:6379".to_owned());
+        world.request(other, &[b"HELLO", b"3"]);
+        world.begin(0).abort_script();
+        world.end(0, None);
+        let mut output = Vec::new();
+        world.take_output(conn, &mut output);
+        assert!(
+            output.ends_with(b">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n"),
+            "{}",
+            output.escape_ascii()
+        );
+    }
+
+    #[test]
     #[should_panic(expected = "l: an empty value was not deleted")]
     fn an_empty_value() {
         let (mut world, _) = after(&["RPUSH l a"]);

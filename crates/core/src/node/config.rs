@@ -16,6 +16,7 @@ use crate::num;
 use crate::store::Limits;
 use crate::store::usage::Decay;
 use crate::version::Version;
+use crate::wire::request::split_words;
 
 pub use params::{PARAMS, Param, ParamKind};
 
@@ -209,6 +210,22 @@ impl Config {
             return Err("argument must be between 1 and 1024 inclusive".into());
         }
         Ok(())
+    }
+
+    /// Parses a line of a configuration file: the name of a parameter in lower case, and its values. Returns `None` for a
+    /// blank line or a comment.
+    ///
+    /// # Errors
+    /// If a quote is not closed.
+    pub fn parse_line(line: &[u8]) -> Result<Option<(String, Vec<String>)>, ConfigError> {
+        let line = line.trim_ascii();
+        if line.is_empty() || line.starts_with(b"#") {
+            return Ok(None);
+        }
+        let words = split_words(line).ok_or("unbalanced quotes")?;
+        let mut words = words.into_iter().map(|word| String::from_utf8_lossy(&word).into_owned());
+        let name = words.next().unwrap_or_default().to_ascii_lowercase();
+        Ok(Some((name, words.collect())))
     }
 
     /// Updates the fields from the texts.

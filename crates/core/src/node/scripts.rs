@@ -483,6 +483,7 @@ impl Node {
             return;
         }
         if client_left {
+            self.send_pending_invalidations(id);
             self.close(id);
         } else {
             self.unblock(id);
@@ -528,6 +529,12 @@ impl script::Host for ScriptHost<'_> {
     fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool> {
         let command = table::find(argv, self.node.config.version)?;
         Some(self.node.sessions[self.id].user.check(command, argv, self.node.config.version).is_ok())
+    }
+
+    fn may_ask(&mut self, argv: &[&[u8]]) -> bool {
+        let version = self.node.config.version;
+        let accepts = |command: &Command| command.accepts(argv.len(), version);
+        version < Version::V8_6 || table::find(argv, version).is_none_or(accepts)
     }
 }
 

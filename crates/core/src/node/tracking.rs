@@ -68,7 +68,7 @@ pub struct TrackingTable {
     /// Whether the running script has read, on releases where its keys are tracked and not those of its commands.
     script_reads: bool,
     /// The messages for the client whose command is running; they follow its reply.
-    pending: Vec<Changed>,
+    pending: Vec<(SessionId, Changed)>,
 }
 
 impl TrackingTable {
@@ -200,7 +200,7 @@ impl Node {
     /// Sends a client a message, after its reply if its command is running.
     fn notify_client(&mut self, id: SessionId, changed: Changed) {
         if self.executing == Some(id) {
-            self.tracking.pending.push(changed);
+            self.tracking.pending.push((id, changed));
         } else {
             self.send_invalidation(id, &changed);
         }
@@ -208,10 +208,15 @@ impl Node {
 
     /// Sends a client the messages about its own command, whose reply is complete.
     pub(super) fn send_pending_invalidations(&mut self, id: SessionId) {
-        if !self.tracking.pending.is_empty() {
-            for changed in std::mem::take(&mut self.tracking.pending) {
-                self.send_invalidation(id, &changed);
-            }
+        if self.tracking.pending.is_empty() {
+            return;
+        }
+        // Those of a client whose script is suspended wait for the script's own reply.
+        let pending = std::mem::take(&mut self.tracking.pending).into_iter();
+        let (own, others): (Vec<_>, Vec<_>) = pending.partition(|(to, _)| *to == id);
+        self.tracking.pending = others;
+        for (_, changed) in own {
+            self.send_invalidation(id, &changed);
         }
     }
 
@@ -309,6 +314,8 @@ impl Node {
         assert_eq!(counted, prefixes, "wrong numbers of tracking clients by prefix");
         let items: usize = self.tracking.readers.values().map(BTreeSet::len).sum();
         assert_eq!(items, self.tracking.items, "wrong number of remembered reads");
-        assert!(self.tracking.pending.is_empty(), "a client did not get the messages about its own changes");
+        let is_due = |(id, _): &(SessionId, Changed)| self.scripts.client() != Some(*id);
+        let are_late = self.tracking.pending.iter().any(is_due);
+        assert!(!are_late, "a client did not get the messages about its own changes");
     }
 }

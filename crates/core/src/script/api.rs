@@ -269,12 +269,16 @@ fn debug(_: &mut Stack) -> Raised<usize> {
 
 fn acl_check_cmd(lua: &mut Stack) -> Raised<usize> {
     let shared = lua.shared;
-    match with_arguments(lua, |argv| shared.with_host(|host| host.may_run(argv))) {
-        Ok(Some(allowed)) => {
+    match with_arguments(lua, |argv| shared.with_host(|host| (host.may_run(argv), host.may_ask(argv)))) {
+        Ok((Some(_), false)) => {
+            let text = format!("Wrong number of args for {}.acl_check_cmd()", library(lua));
+            raise_error(lua, &text)
+        }
+        Ok((Some(allowed), true)) => {
             lua.push_boolean(allowed);
             Ok(1)
         }
-        Ok(None) => {
+        Ok((None, _)) => {
             let text = format!("Invalid command passed to {}.acl_check_cmd()", library(lua));
             raise_error(lua, &text)
         }

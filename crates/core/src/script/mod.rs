@@ -46,6 +46,11 @@ pub trait Host {
     /// not exist.
     fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool>;
 
+    /// Returns whether `redis.acl_check_cmd` takes a command with so many arguments: before Redis 8.6 always.
+    fn may_ask(&mut self, _argv: &[&[u8]]) -> bool {
+        true
+    }
+
     /// Sets where the script's following writes are propagated, for `redis.set_repl`.
     fn set_propagation(&mut self, _propagation: Propagation) {}
 }

@@ -16,7 +16,6 @@ pub enum StringValue {
     /// The longest inline form that fits a [`Value`](super::Value) of 24 bytes.
     Embstr(SmallBytes<22>),
     /// Boxed because a `Vec` leaves no room for the tag. A `Box<[u8]>` could not grow in place, as `APPEND` and `SETBIT` do.
-    #[expect(clippy::box_collection)]
     Raw(Box<Vec<u8>>),
 }
 

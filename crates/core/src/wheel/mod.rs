@@ -64,7 +64,7 @@ impl Default for TimerId {
 
 /// A slab entry: a timer, linked into one list, or a free entry, linked into the free list by `next`. Packed to 28 bytes for a
 /// payload of 8: every lock has one.
-#[repr(packed(4))]
+#[repr(Rust, packed(4))]
 struct Node<T> {
     deadline_ms: u64,
     payload: T,

@@ -30,11 +30,11 @@ pub fn value_len(buf: &[u8]) -> Option<usize> {
                 at = if len < 0 { line_end } else { line_end.checked_add(len as usize + 2)? };
             }
             b'*' | b'~' | b'>' => {
-                missing += number()?.max(0) as u64;
+                missing = missing.saturating_add(number()?.max(0) as u64);
                 at = line_end;
             }
             b'%' => {
-                missing += number()?.max(0) as u64 * 2;
+                missing = missing.saturating_add(number()?.max(0) as u64 * 2);
                 at = line_end;
             }
             _ => at = line_end,
@@ -67,6 +67,11 @@ mod tests {
     fn a_deep_reply_is_measured_too() {
         let deep = "*1\r\n".repeat(1_000_000) + ":1\r\n";
         assert_eq!(value_len(deep.as_bytes()), Some(deep.len()));
+    }
+
+    #[test]
+    fn lengths_that_no_number_holds_are_not_complete() {
+        assert_eq!(value_len(b"*9223372036854775807\r\n%9223372036854775807\r\n%9\r\n"), None);
     }
 
     #[test]

@@ -91,6 +91,10 @@ impl NodeHeader {
         let mut config = Config::new(self.release.parse().map_err(LineError::UnknownRelease)?);
         config.process_id = self.process_id;
         for (name, value) in &self.config {
+            // Most parameters have their defaults, and setting one takes much longer than looking at it.
+            if config.get(name) == Some(value) {
+                continue;
+            }
             config
                 .set_at_start(name, value.as_bytes())
                 .map_err(|why| LineError::BadSetting { name: name.clone(), why: why.to_string() })?;

@@ -51,6 +51,8 @@ pub enum TraceError {
     NoSuchNode(usize),
     /// No client has this connection at that time.
     NotOpen(Conn),
+    /// The client still waits for the reply to an earlier request, or its connection is being closed.
+    NotReady(Conn),
     /// A line of this kind cannot stand here.
     Unexpected,
     /// There is a line after the last one of a complete trace.
@@ -69,6 +71,7 @@ impl std::fmt::Display for TraceError {
             TraceError::BadChecks(error) => write!(f, "{}", error.text),
             TraceError::NoSuchNode(node) => write!(f, "there is no node {node}"),
             TraceError::NotOpen(conn) => write!(f, "connection {conn} is not open"),
+            TraceError::NotReady(conn) => write!(f, "connection {conn} cannot send a request now"),
             TraceError::Unexpected => write!(f, "not expected here"),
             TraceError::AfterEnd => write!(f, "nothing can follow the end"),
         }
@@ -271,6 +274,12 @@ fn conn_id(lab: &Lab, conn: Conn) -> Result<ConnId, TraceError> {
     lab.world().conn(conn.node, conn.number).ok_or(TraceError::NotOpen(conn))
 }
 
+/// Returns a connection that may send its next request.
+fn ready_conn(lab: &Lab, conn: Conn) -> Result<ConnId, TraceError> {
+    let id = conn_id(lab, conn)?;
+    if lab.world().is_ready(id) { Ok(id) } else { Err(TraceError::NotReady(conn)) }
+}
+
 /// Feeds an input into the lab, at its time.
 fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
     let (t, last_event, words) = match line {
@@ -295,11 +304,11 @@ fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
                 .ok_or(TraceError::NoSuchNode(c.node))?;
         }
         Line::Setup { c, .. } => {
-            let conn = conn_id(lab, *c)?;
+            let conn = ready_conn(lab, *c)?;
             lab.set_up(conn, &argv);
         }
         Line::Req { c, el, .. } => {
-            let conn = conn_id(lab, *c)?;
+            let conn = ready_conn(lab, *c)?;
             lab.elapsed_us = (*el).max(lab.elapsed_us);
             lab.request(conn, &argv);
         }

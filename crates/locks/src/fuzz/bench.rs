@@ -270,10 +270,8 @@ impl Bench {
         while self.world.0.run_slice(self.node) {
             slices += 1;
             if slices == SLICES {
-                let server = "127.0.0.1:6379".to_owned();
-                let other = self.world.0.open(self.node, "127.0.0.1:50003".to_owned(), server);
-                self.world.0.request(other, &[b"SCRIPT", b"KILL"]);
-                self.world.0.close(other);
+                self.world.0.begin(self.node).abort_script();
+                self.world.0.end(self.node, None);
             }
         }
     }
@@ -303,5 +301,24 @@ fn parse_messages(mut bytes: &[u8], into: &mut Vec<Message>) {
             into.push(Message { channel: channel.to_vec(), payload: payload.to_vec() });
         }
         bytes = &bytes[len..];
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fuzz::{runner_for, schedule};
+    use crate::invariant::Rules;
+    use crate::model::Wanted;
+    use crate::script_set::ScriptSet;
+
+    #[test]
+    fn a_script_without_an_end_is_ended_also_after_it_has_written() {
+        for endless in ["repeat until false", "redis.call('set', KEYS[1], 1) while true do end"] {
+            let part = format!("script = \"{endless}\"\nkeys = ['lock']\nargs = []\n");
+            let set = ScriptSet::of_own(&format!("[acquire]\n{part}[release]\n{part}")).unwrap();
+            let mut runner = runner_for(&set, "own").unwrap();
+            let steps = schedule::decode("500600").unwrap();
+            runner.run(&steps, Rules::AsDocumented, &Wanted::default(), None);
+        }
     }
 }

@@ -244,7 +244,8 @@ pub fn difference(difference: &super::compare::Difference, old: &str, new: &str)
 fn add_counts(known: &mut serde_json::Value, other: &serde_json::Value) {
     let Some(known) = known.as_object_mut() else { return };
     for (name, count) in other.as_object().into_iter().flatten() {
-        let sum = known.get(name).and_then(|count| count.as_u64()).unwrap_or(0) + count.as_u64().unwrap_or(0);
+        let sum = known.get(name).and_then(|count| count.as_u64()).unwrap_or(0);
+        let sum = sum.saturating_add(count.as_u64().unwrap_or(0));
         known.insert(name.clone(), sum.into());
     }
 }
@@ -253,17 +254,20 @@ fn add_counts(known: &mut serde_json::Value, other: &serde_json::Value) {
 pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
     let mut objects: Vec<serde_json::Value> = Vec::new();
     let all = documents.iter().filter_map(|document| document["objects"].as_array()).flatten();
-    for object in all {
+    for object in all.filter(|object| object.is_object()) {
         let Some(known) = objects.iter_mut().find(|known| known["object"] == object["object"]) else {
             objects.push(object.clone());
             continue;
         };
         for sum in ["schedules", "scripts"] {
-            known[sum] = (known[sum].as_u64().unwrap_or(0) + object[sum].as_u64().unwrap_or(0)).into();
+            let added = object[sum].as_u64().unwrap_or(0);
+            known[sum] = known[sum].as_u64().unwrap_or(0).saturating_add(added).into();
         }
         for operation in object["coverage"].as_array().into_iter().flatten() {
             let operations = known["coverage"].as_array_mut().into_iter().flatten();
-            let same = |known: &&mut serde_json::Value| known["operation"] == operation["operation"];
+            let same = |known: &&mut serde_json::Value| {
+                known.is_object() && known["operation"] == operation["operation"]
+            };
             for known in operations.filter(same) {
                 add_counts(&mut known["replies"], &operation["replies"]);
                 add_counts(&mut known["branches"], &operation["branches"]);
@@ -284,4 +288,17 @@ pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
     }
     let source = documents.first().map(|document| document["source"].clone()).unwrap_or_default();
     serde_json::json!({"source": source, "objects": objects})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_are_no_reports_are_merged_to_nothing() {
+        let report = serde_json::json!({"objects": [1, "x", {"object": "rw", "schedules": u64::MAX, "coverage": [7, 7]}]});
+        let merged = merge(vec![report.clone(), report, serde_json::json!(null)]);
+        assert_eq!(merged["objects"].as_array().map(Vec::len), Some(1));
+        assert_eq!(merged["objects"][0]["schedules"], u64::MAX);
+    }
 }

@@ -7,7 +7,7 @@
 mod read;
 
 #[cfg(feature = "jar")]
-pub use read::{JarError, scripts};
+pub use read::{JarError, class_scripts, scripts};
 
 /// A Lua script and its location in the jar.
 #[derive(Clone, Debug, PartialEq, Eq)]

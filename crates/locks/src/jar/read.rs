@@ -72,7 +72,11 @@ fn is_class(name: &str) -> bool {
     name.ends_with(".class") && !name.starts_with("META-INF/")
 }
 
-fn class_scripts(bytes: &[u8], scripts: &mut Vec<JarScript>) -> Result<(), noak::error::DecodeError> {
+/// Appends the scripts of a class file.
+///
+/// # Errors
+/// Fails if the bytes are not a class file.
+pub fn class_scripts(bytes: &[u8], scripts: &mut Vec<JarScript>) -> Result<(), noak::error::DecodeError> {
     let class = Class::new(bytes)?;
     let pool = class.pool();
     let path = pool.retrieve(class.this_class())?.name.display().to_string();

@@ -32,6 +32,7 @@ pub(super) const REPLACED: &[(&str, &str, lua_CFunction)] = &[
     ("", "load", load),
     ("", "loadstring", loadstring),
     ("", "pcall", pcall),
+    ("", "xpcall", xpcall),
     ("", "newproxy", newproxy),
     ("", "tostring", tostring),
     ("", "unpack", unpack),
@@ -373,6 +374,30 @@ unsafe extern "C-unwind" fn pcall(state: *mut lua_State) -> c_int {
             }
             ffi::lua_pushboolean(state, 0);
             ffi::lua_insert(state, 1);
+        }
+        ffi::lua_gettop(state)
+    }
+}
+
+/// Calls a function in protected mode, with a handler for its errors. Lua's own `xpcall` pushes its status behind the results,
+/// where there may be no room for it.
+///
+/// # Safety
+/// Only Lua calls it, as a function of a script.
+unsafe extern "C-unwind" fn xpcall(state: *mut lua_State) -> c_int {
+    // SAFETY: a frame of Lua's own; it owns nothing.
+    unsafe {
+        ffi::luaL_checkany(state, 2);
+        ffi::lua_settop(state, 2);
+        ffi::lua_pushboolean(state, 1);
+        // The status, the handler, the function.
+        ffi::lua_insert(state, 1);
+        ffi::lua_insert(state, 2);
+        let status = ffi::lua_pcall(state, 0, ffi::LUA_MULTRET, 2);
+        ffi::lua_remove(state, 2);
+        if status != 0 {
+            ffi::lua_pushboolean(state, 0);
+            ffi::lua_replace(state, 1);
         }
         ffi::lua_gettop(state)
     }

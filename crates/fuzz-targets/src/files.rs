@@ -1,0 +1,63 @@
+//! Targets that read the files of `redlatch fuzz`: jars, descriptions of locks, and reports.
+
+use redlatch_locks::fuzz::schedule::{Step, decode};
+use redlatch_locks::fuzz::{branches, report as reports, runner_for};
+use redlatch_locks::invariant::Rules;
+use redlatch_locks::jar::{self, JarScript};
+use redlatch_locks::model::Wanted;
+use redlatch_locks::script_set::ScriptSet;
+
+/// The most steps of a schedule: enough for every model to come to rest.
+const STEPS: usize = 64;
+
+/// Reads the scripts of a jar.
+pub fn jar(bytes: &[u8]) {
+    if let Ok(scripts) = jar::scripts(bytes) {
+        run_all(&scripts);
+    }
+}
+
+/// Reads the scripts of a class file, without the jar around it, whose checksums keep most changes out.
+pub fn class(bytes: &[u8]) {
+    let mut scripts = Vec::new();
+    let read = jar::class_scripts(bytes, &mut scripts);
+    assert!(read.is_err() || scripts.iter().all(|script| script.text.contains("redis.")));
+    run_all(&scripts);
+}
+
+/// Runs a schedule on every object that the scripts make up.
+fn run_all(scripts: &[JarScript]) {
+    let set = ScriptSet::new(scripts);
+    let steps: Vec<Step> =
+        (0..STEPS as u8).map(|n| Step { action: n % 13, owner: n % 3, choice: n % 8 }).collect();
+    for (object, _) in set.models() {
+        run_schedule(&set, object, &steps);
+    }
+}
+
+fn run_schedule(scripts: &ScriptSet, object: &str, steps: &[Step]) {
+    if let Some(mut runner) = runner_for(scripts, object) {
+        runner.run(&steps[..steps.len().min(STEPS)], Rules::AsDocumented, &Wanted::default(), None);
+    }
+}
+
+/// Reads the description of a lock, runs a schedule on the lock, and marks the branches of its scripts.
+pub fn own(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let Ok(scripts) = ScriptSet::of_own(&text) else { return };
+    let steps = decode("500510002600").expect("a schedule token");
+    run_schedule(&scripts, "own", &steps);
+    for script in scripts.scripts() {
+        branches::mark(&script.text);
+    }
+}
+
+/// Merges reports: each line of the input is one. Fails if merging the result again changes anything.
+pub fn report(bytes: &[u8]) {
+    let documents =
+        bytes.split(|&byte| byte == b'\n').map(serde_json::from_slice).collect::<Result<Vec<_>, _>>();
+    let Ok(documents) = documents else { return };
+    let once = reports::merge(documents);
+    let twice = reports::merge(vec![once.clone()]);
+    assert_eq!(once, twice);
+}
