@@ -32,6 +32,7 @@ impl Now {
 }
 
 /// A key's value, expiry and last use.
+#[derive(Clone)]
 pub struct Entry {
     /// The value.
     pub value: Value,
@@ -71,7 +72,7 @@ impl Entry {
 }
 
 /// One numbered database.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Db {
     keys: SlabMap<Entry>,
     /// The number of keys with an expiry.
@@ -139,6 +140,7 @@ impl Db {
 }
 
 /// All databases of a node, and the wheel with its timers.
+#[derive(Clone)]
 pub struct Store {
     /// The databases by number.
     pub dbs: Vec<Db>,

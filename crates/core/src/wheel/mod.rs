@@ -47,6 +47,7 @@ impl Default for TimerId {
 }
 
 /// A slab entry: a timer, linked into one list, or a free entry, linked into the free list by `next`.
+#[derive(Clone)]
 struct Node<T> {
     deadline_ms: u64,
     payload: T,
@@ -73,6 +74,7 @@ const EMPTY: List = List { head: NIL, tail: NIL };
 
 /// Timers with payloads of type `T`. They fire in the order of their deadlines; equal deadlines fire in the order
 /// armed.
+#[derive(Clone)]
 pub struct Wheel<T> {
     now_ms: u64,
     nodes: Vec<Node<T>>,

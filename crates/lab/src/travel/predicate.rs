@@ -1,0 +1,209 @@
+//! What is looked for in a run, and whether it holds at a moment.
+
+use std::rc::Rc;
+
+use super::journey::TravelError;
+use super::owners::Owners;
+use crate::control::Lab;
+use crate::control::args::Args;
+use crate::control::commands::check::parse_checks;
+use crate::trace::Player;
+use redlatch_core::store::{Entry, Value};
+use redlatch_locks::check::Checks;
+use redlatch_locks::model::Reply;
+
+/// A predicate over the state of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Predicate {
+    /// A string has this value, on some node.
+    Key { key: Vec<u8>, value: Vec<u8> },
+    /// The key has existed on some node and is gone there.
+    Absent { key: Vec<u8> },
+    /// Two clients were told that they hold the same lock.
+    TwoOwners,
+    /// A collection has more elements, or more clients wait for the key.
+    Queue { key: Vec<u8>, more_than: usize },
+    /// A check has found a violation.
+    Invariant { name: String, checks: Checks },
+    /// A script answers 1.
+    Script { text: Rc<[u8]> },
+}
+
+/// The forms of a predicate, for help and error texts.
+pub const FORMS: &str =
+    "key NAME == VALUE, absent NAME, two-owners, queue NAME > N, invariant NAME, script FILE";
+
+impl Predicate {
+    /// Parses the text of a predicate. `read` reads the file of a script.
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn parse(
+        text: &str,
+        read: impl FnOnce(&str) -> Result<Vec<u8>, String>,
+    ) -> Result<Predicate, String> {
+        let (kind, rest) = text.trim().split_once(char::is_whitespace).unwrap_or((text.trim(), ""));
+        let rest = rest.trim();
+        let wrong = || format!("'{text}' is not a predicate; the forms are: {FORMS}");
+        let named = |name: &str| if name.is_empty() { Err(wrong()) } else { Ok(name.as_bytes().to_vec()) };
+        Ok(match kind {
+            "key" => {
+                let (name, value) = rest.split_once("==").ok_or_else(wrong)?;
+                let value = value.trim();
+                let value =
+                    value.strip_prefix('"').and_then(|value| value.strip_suffix('"')).unwrap_or(value);
+                Predicate::Key { key: named(name.trim())?, value: value.into() }
+            }
+            "absent" => Predicate::Absent { key: named(rest)? },
+            "two-owners" if rest.is_empty() => Predicate::TwoOwners,
+            "queue" => {
+                let (name, n) = rest.rsplit_once('>').ok_or_else(wrong)?;
+                let more_than = n.trim().parse().map_err(|_| format!("'{}' is not a number", n.trim()))?;
+                Predicate::Queue { key: named(name.trim())?, more_than }
+            }
+            "invariant" => {
+                let words: Vec<&[u8]> = rest.split_whitespace().map(str::as_bytes).collect();
+                if words.is_empty() {
+                    return Err(wrong());
+                }
+                let checks = parse_checks(&mut Args::new(&words)).map_err(|error| error.text)?;
+                Predicate::Invariant { name: rest.to_owned(), checks }
+            }
+            "script" => Predicate::Script { text: read(rest)?.into() },
+            _ => return Err(wrong()),
+        })
+    }
+
+    /// Makes the replay find what the predicate is about.
+    pub(super) fn prepare(&self, player: &mut Player) -> Result<(), TravelError> {
+        let Predicate::Invariant { name, checks } = self else { return Ok(()) };
+        let tape = player.tape();
+        let has_checks = |index: usize| {
+            let line = tape.text(index).to_ascii_uppercase();
+            line.contains("SIM.CHECK") || index == 0 && line.contains("\"CHECKS\":")
+        };
+        if (0..tape.rows().len()).any(has_checks) {
+            return Err(TravelError::Predicate(format!(
+                "the run has checked locks itself, so it cannot be checked for invariant {name} now; its violations are \
+                 in the trace as lines of the kind check"
+            )));
+        }
+        player.check(checks.clone());
+        Ok(())
+    }
+}
+
+/// Judges one moment after the other.
+#[derive(Clone, Debug)]
+pub struct Judge {
+    predicate: Predicate,
+    /// For each node whether the key of [`Predicate::Absent`] was there.
+    was_there: Vec<bool>,
+}
+
+impl Judge {
+    /// Creates a judge that has seen nothing.
+    pub fn new(predicate: &Predicate) -> Judge {
+        Judge { predicate: predicate.clone(), was_there: Vec::new() }
+    }
+
+    /// Returns whether the predicate holds at this moment.
+    ///
+    /// # Errors
+    /// The script of the predicate fails.
+    pub fn holds(&mut self, lab: &Lab, owners: &Owners) -> Result<bool, String> {
+        Ok(match &self.predicate {
+            Predicate::TwoOwners => owners.two().is_some(),
+            Predicate::Key { key, value } => entries(lab, key).flatten().any(|entry| match &entry.value {
+                Value::String(string) => string.to_vec() == *value,
+                _ => false,
+            }),
+            Predicate::Absent { key } => {
+                let is_there = present(lab, key);
+                self.was_there.resize(is_there.len(), false);
+                let is_gone =
+                    is_there.iter().zip(&self.was_there).any(|(is_there, was_there)| *was_there && !is_there);
+                self.was_there
+                    .iter_mut()
+                    .zip(is_there)
+                    .for_each(|(was_there, is_there)| *was_there |= is_there);
+                is_gone
+            }
+            Predicate::Queue { key, more_than } => {
+                let longest = entries(lab, key).flatten().map(|entry| len(&entry.value)).max();
+                longest.unwrap_or(0) > *more_than || waiting(lab, key) > *more_than
+            }
+            Predicate::Invariant { .. } => !lab.findings.is_empty(),
+            // Where the state cannot be copied the script is asked at the next moment.
+            Predicate::Script { text } => match lab.copy() {
+                Ok(mut copy) => copy.ask_all(text)?,
+                Err(_) => false,
+            },
+        })
+    }
+}
+
+impl Lab {
+    /// Runs a script on each node, and returns whether it answers 1 on any. Nothing injected stands in its way.
+    fn ask_all(&mut self, text: &[u8]) -> Result<bool, String> {
+        self.stop_trace();
+        self.stop_checks();
+        self.staging.control.borrow_mut().restart();
+        self.refresh_interest();
+        for index in 0..self.world().nodes().len() {
+            let node = self.world.node_mut(index);
+            (node.states, node.pause, node.paused, node.stopped) = Default::default();
+            let conn = self.world.open_as(index, true, "127.0.0.1:0".to_owned(), "127.0.0.1:0".to_owned());
+            let session = &mut self.world.node_mut(index).sessions[conn.session];
+            session.authenticated = true;
+            self.world.set_up(conn, &[b"EVAL", text, b"0", index.to_string().as_bytes()]);
+            self.run_scripts();
+            let mut reply = Vec::new();
+            self.world.take_output(conn, &mut reply);
+            match Reply::parse(&reply) {
+                Reply::Error(error) => return Err(String::from_utf8_lossy(error).into_owned()),
+                Reply::Int(1) => return Ok(true),
+                _ => {}
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Returns the entry of a key in each database of each node.
+fn entries<'a>(lab: &'a Lab, key: &'a [u8]) -> impl Iterator<Item = Option<&'a Entry>> {
+    lab.world().nodes().iter().flat_map(move |node| {
+        let now = node.store.now;
+        node.store.dbs.iter().map(move |db| db.entry(db.find(key)?).filter(|entry| !entry.is_expired(now)))
+    })
+}
+
+/// Returns for each node whether it has a key, in any database.
+fn present(lab: &Lab, key: &[u8]) -> Vec<bool> {
+    let has = |node: &redlatch_core::node::Node| {
+        node.store.dbs.iter().any(|db| {
+            let entry = db.find(key).and_then(|slot| db.entry(slot));
+            entry.is_some_and(|entry| !entry.is_expired(node.store.now))
+        })
+    };
+    lab.world().nodes().iter().map(has).collect()
+}
+
+/// Returns how many clients wait for a key.
+fn waiting(lab: &Lab, key: &[u8]) -> usize {
+    let sessions = lab.world().nodes().iter().flat_map(|node| node.sessions.iter());
+    let blocked = sessions.filter_map(|session| session.blocked.as_ref());
+    blocked.filter(|blocked| blocked.keys.iter().any(|waits| **waits == *key)).count()
+}
+
+/// Returns the number of elements of a collection; a string has none.
+pub(super) fn len(value: &Value) -> usize {
+    match value {
+        Value::String(_) => 0,
+        Value::List(list) => list.len(),
+        Value::Set(set) => set.len(),
+        Value::SortedSet(set) => set.len(),
+        Value::Hash(hash) => hash.len(),
+        Value::Stream(stream) => stream.len() as usize,
+    }
+}
