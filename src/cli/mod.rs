@@ -72,7 +72,7 @@ const SUBCOMMANDS: &[Row] = &[
     },
     Row {
         name: "trace",
-        summary: "show a recorded run as a timeline, or what its scripts cost",
+        summary: "show recorded runs, compare two, find what made a violation inevitable",
         run: |args| trace::main(args),
     },
 ];

@@ -7,7 +7,7 @@ use super::replay::refuse;
 use super::serve;
 use redlatch_lab::control::Lab;
 use redlatch_lab::trace::{ReplayError, Tape};
-use redlatch_lab::travel::{Journey, Predicate, State, TravelError};
+use redlatch_lab::travel::{ForkOptions, Journey, Predicate, State, TravelError};
 
 /// The options about moments of a run.
 #[derive(clap::Args, Debug)]
@@ -20,6 +20,21 @@ pub struct Args {
     #[arg(long, value_name = "PREDICATE", conflicts_with = "to")]
     find: Option<String>,
 
+    /// Try other futures from this event on, and print in how many of them PREDICATE comes to hold.
+    #[arg(long, value_name = "EVENT", requires = "find", conflicts_with_all = ["to", "step", "serve", "json"])]
+    fork: Option<u64>,
+
+    #[command(flatten)]
+    futures: Futures,
+
+    /// The last event whose request belongs to the futures. Without it, all that follow do.
+    #[arg(long, value_name = "EVENT", requires = "fork")]
+    until: Option<u64>,
+
+    /// Let the faults that the run injects later (SIM.NODE, SIM.KEY, SIM.FAULT, clock jumps) happen or not, by chance.
+    #[arg(long, requires = "fork")]
+    maybe_faults: bool,
+
     /// Print the state as JSON.
     #[arg(long)]
     json: bool,
@@ -31,6 +46,36 @@ pub struct Args {
     /// Bring up a server in the state of that moment, with a manual clock; node N listens on PORT + N.
     #[arg(long, value_name = "PORT", conflicts_with = "step")]
     serve: Option<u16>,
+}
+
+/// How other futures are made.
+#[derive(clap::Args, Debug)]
+pub struct Futures {
+    /// The seed of the first future; each further one has the next.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+
+    /// How many futures to try.
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+
+    /// By how many ms a request may come earlier or later than recorded. Requests of different clients that are at most
+    /// twice as far apart may change their order.
+    #[arg(long, value_name = "MS", default_value_t = 1)]
+    window: u64,
+}
+
+impl Futures {
+    /// Returns the options of the forks.
+    pub fn options(&self) -> ForkOptions {
+        let Futures { seed, runs, window } = *self;
+        ForkOptions {
+            seed,
+            runs,
+            window_us: window.saturating_mul(1000).min(1 << 40),
+            ..ForkOptions::default()
+        }
+    }
 }
 
 impl Args {
@@ -76,6 +121,14 @@ fn travel(tape: &Tape, args: &Args) -> Result<ExitCode, Stop> {
         Some(text) => Journey::looking_for(tape, predicate(text).map_err(Stop::Refused)?)?,
         None => Journey::new(tape)?,
     };
+    if let Some(event) = args.fork {
+        journey.go_to(event)?;
+        let futures =
+            ForkOptions { until: args.until, may_skip_faults: args.maybe_faults, ..args.futures.options() };
+        let forks = journey.fork(&futures)?;
+        print!("{forks}");
+        return Ok(ExitCode::from(forks.seeds.is_empty() as u8));
+    }
     match (&args.find, args.to) {
         (Some(text), _) => {
             if !journey.find()? {

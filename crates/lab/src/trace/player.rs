@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::line::{Conn, Line};
 use super::replay::{Replay, ReplayError, TraceError, apply, build};
-use super::tape::{Kind, Tape};
+use super::tape::{Kind, Row, Tape};
 use crate::control::Lab;
 use redlatch_core::world::ConnId;
 
@@ -131,17 +131,17 @@ impl<'a> Player<'a> {
     /// # Errors
     /// The line cannot be replayed, or an output differs.
     pub fn step_to(&mut self, event: u64) -> Result<bool, ReplayError> {
-        let next = self.tape.rows().get(self.at);
-        let is_later = next.is_some_and(|row| {
-            !matches!(row.kind, Kind::Output | Kind::Cut | Kind::Digest) && row.event > event
-        });
-        if !is_later {
+        let rows = &self.tape.rows()[self.at..];
+        if rows.first().is_none_or(|row| row.event <= event) {
             return self.step();
         }
         let from = self.event();
-        if from < event {
+        let is_output = |row: &Row| matches!(row.kind, Kind::Output | Kind::Cut | Kind::Digest);
+        if from < event
+            && let Some(outputs) = rows.iter().position(|row| !is_output(row))
+        {
             self.clear_moved();
-            let mono_us = self.time_of(self.at)?;
+            let mono_us = self.time_of(self.at + outputs)?;
             self.lab.fire_until(event, mono_us);
             self.take_outputs();
             self.compare()?;

@@ -169,23 +169,32 @@ fn conn_id(lab: &Lab, conn: Conn) -> Result<ConnId, TraceError> {
 }
 
 /// Feeds an input into the lab, at its time.
-pub(crate) fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
-    let (t, last_event, words) = match line {
+pub(super) fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
+    let (t, last_event) = match line {
         Line::Open { e, t, .. }
+        | Line::Req { e, t, .. }
         | Line::Bad { e, t, .. }
         | Line::Close { e, t, .. }
         | Line::Slice { e, t, .. }
-        | Line::Await { e, t, .. } => (*t, e.saturating_sub(1), &[][..]),
-        Line::Req { e, t, a, .. } => (*t, e.saturating_sub(1), &a[..]),
-        Line::Mark { e, t, .. } | Line::End { e, t } => (*t, *e, &[][..]),
-        Line::Setup { t, a, .. } => (*t, u64::MAX, &a[..]),
+        | Line::Await { e, t, .. } => (*t, e.saturating_sub(1)),
+        Line::Mark { e, t, .. } | Line::End { e, t } => (*t, *e),
+        Line::Setup { t, .. } => (*t, u64::MAX),
         Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {
             return Err(TraceError::Unexpected);
         }
     };
+    lab.replay_to(t, last_event);
+    feed(lab, line)
+}
+
+/// Feeds an input into the lab, at the present time. Outputs are no inputs: they have no effect.
+pub(crate) fn feed(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
+    let words = match line {
+        Line::Req { a, .. } | Line::Setup { a, .. } => &a[..],
+        _ => &[],
+    };
     let bytes = words.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
     let argv: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-    lab.replay_to(t, last_event);
     match line {
         Line::Open { c, addr, laddr, control, .. } => {
             lab.open_numbered(c.node, c.number, *control, addr.clone(), laddr.clone())

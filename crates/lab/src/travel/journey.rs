@@ -9,7 +9,6 @@ use super::owners::Owners;
 use super::predicate::{Judge, Predicate};
 use crate::control::Lab;
 use crate::trace::line::to_bytes;
-use crate::trace::tape::Kind;
 use crate::trace::{Line, Player, ReplayError, Tape};
 
 /// The most copies that are kept. From then on every second one is dropped.
@@ -68,8 +67,8 @@ pub struct Place<'a> {
     pub(super) player: Player<'a>,
     pub(super) owners: Owners,
     pub(super) judge: Option<Judge>,
-    /// The event of the last input.
-    input: u64,
+    /// The line of the last input, and the last event that it led to.
+    input: (usize, u64),
 }
 
 impl<'a> Place<'a> {
@@ -80,7 +79,7 @@ impl<'a> Place<'a> {
         }
         let mut owners = Owners::default();
         owners.join_replicas(player.lab());
-        let input = player.event();
+        let input = (0, player.event());
         Ok(Place { player, owners, judge: predicate.map(Judge::new), input })
     }
 
@@ -99,11 +98,14 @@ impl<'a> Place<'a> {
         if has_moved {
             let moved = self.player.moved();
             if let Some(input) = &moved.input {
-                self.input = self.player.event();
+                self.input = (self.player.at() - 1, self.player.event());
                 note_input(&mut self.owners, self.player.lab(), input);
             }
             for (conn, bytes) in &moved.received {
                 self.owners.received(self.player.lab(), (*conn).into(), bytes);
+            }
+            if let Some(judge) = &mut self.judge {
+                judge.watch(self.player.lab());
             }
         }
         Ok(has_moved)
@@ -179,6 +181,15 @@ impl<'a> Journey<'a> {
         self.place.player.event()
     }
 
+    /// Returns the number of the last event before the trace.
+    pub fn first_event(&self) -> u64 {
+        self.first
+    }
+
+    pub(super) fn tape(&self) -> &'a Tape<'a> {
+        self.tape
+    }
+
     /// Returns the number of the trace's last event.
     pub fn last_event(&self) -> u64 {
         self.last
@@ -218,9 +229,12 @@ impl<'a> Journey<'a> {
         }
         self.jump_near(event)?;
         while self.event() < event && self.advance(event)? {}
-        // What else has the number of this event: outputs, marks, the end.
-        self.place.go_to(event)?;
-        Ok(())
+        self.finish_event()
+    }
+
+    /// Passes everything else that has the number of the last event: outputs, marks, the end.
+    fn finish_event(&mut self) -> Result<(), TravelError> {
+        Ok(self.place.go_to(self.event())?)
     }
 
     /// Goes forward by some events, at most to the end.
@@ -295,10 +309,8 @@ impl<'a> Journey<'a> {
     fn advance_one(&mut self) -> Result<bool, TravelError> {
         let from = self.event();
         while self.event() == from && self.advance(from + 1)? {}
-        // What else has the number of this event.
-        let event = self.event();
-        self.place.go_to(event)?;
-        Ok(event > from)
+        self.finish_event()?;
+        Ok(self.event() > from)
     }
 
     /// Moves by one line or one timer, and keeps a copy now and then.
@@ -343,15 +355,15 @@ impl<'a> Journey<'a> {
         }
     }
 
-    /// Returns the lines of this event, as the trace has them.
+    /// Returns the lines of the trace that made this moment what it is: the last input with its outputs, or the outputs of
+    /// a timer.
     pub fn lines(&self) -> impl Iterator<Item = &'a str> {
         let (tape, event) = (self.tape, self.event());
-        let behind = self.place.player.at();
-        let rows = tape.rows()[..behind].iter().enumerate().rev();
-        let rows = rows.take_while(move |(_, row)| row.event >= event || row.kind == Kind::Unknown);
-        let mut lines: Vec<&'a str> = rows.map(|(index, _)| tape.text(index)).collect();
-        lines.reverse();
-        lines.into_iter()
+        let (row, led_to) = self.place.input;
+        let has_input = event <= led_to;
+        let rows =
+            (row..self.place.player.at()).filter(move |row| has_input || tape.rows()[*row].event >= event);
+        rows.map(|row| tape.text(row))
     }
 }
 

@@ -18,7 +18,9 @@ pub mod parting;
 pub mod predicate;
 pub mod state;
 
+pub use fork::{Blame, ForkOptions, Forks};
 pub use journey::{Journey, TravelError};
+pub use parting::Parting;
 
 pub use predicate::Predicate;
 pub use state::State;

@@ -107,11 +107,20 @@ impl Judge {
         Judge { predicate: predicate.clone(), was_there: Vec::new() }
     }
 
+    /// Sees a moment on the way. To be called after each change, and before [`holds`](Self::holds).
+    pub fn watch(&mut self, lab: &Lab) {
+        if let Predicate::Absent { key } = &self.predicate {
+            let is_there = present(lab, key);
+            self.was_there.resize(is_there.len(), false);
+            self.was_there.iter_mut().zip(is_there).for_each(|(was_there, is_there)| *was_there |= is_there);
+        }
+    }
+
     /// Returns whether the predicate holds at this moment.
     ///
     /// # Errors
     /// The script of the predicate fails.
-    pub fn holds(&mut self, lab: &Lab, owners: &Owners) -> Result<bool, String> {
+    pub fn holds(&self, lab: &Lab, owners: &Owners) -> Result<bool, String> {
         Ok(match &self.predicate {
             Predicate::TwoOwners => owners.two().is_some(),
             Predicate::Key { key, value } => entries(lab, key).flatten().any(|entry| match &entry.value {
@@ -120,14 +129,8 @@ impl Judge {
             }),
             Predicate::Absent { key } => {
                 let is_there = present(lab, key);
-                self.was_there.resize(is_there.len(), false);
-                let is_gone =
-                    is_there.iter().zip(&self.was_there).any(|(is_there, was_there)| *was_there && !is_there);
-                self.was_there
-                    .iter_mut()
-                    .zip(is_there)
-                    .for_each(|(was_there, is_there)| *was_there |= is_there);
-                is_gone
+                let mut both = is_there.iter().zip(&self.was_there);
+                both.any(|(is_there, was_there)| *was_there && !is_there)
             }
             Predicate::Queue { key, more_than } => {
                 let longest = entries(lab, key).flatten().map(|entry| len(&entry.value)).max();
