@@ -221,14 +221,15 @@ impl<'a> Fork<'a> {
 
     /// Runs the inputs, each at its time, until the predicate holds. Returns whether it does.
     fn run(mut self, inputs: Vec<(u64, &'a Input)>, shown: &mut Vec<String>) -> Result<bool, String> {
-        // A manual clock only moves by SIM.CLOCK, which is among the inputs.
+        // What is moved by hand moves as in the recorded run.
         let is_manual = self.lab.world().clock().mode() == ClockMode::Manual;
         if self.holds()? {
             return Ok(true);
         }
         for (mono_us, input) in inputs {
             let now_us = self.lab.world().clock().now().mono_us;
-            if !is_manual && mono_us > now_us {
+            let mono_us = if is_manual { input.mono_us } else { mono_us };
+            if mono_us > now_us {
                 self.lab.replay_to(mono_us, u64::MAX);
                 self.receive();
                 if self.holds()? {

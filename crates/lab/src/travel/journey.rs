@@ -12,7 +12,7 @@ use crate::trace::line::to_bytes;
 use crate::trace::{Line, Player, ReplayError, Tape};
 
 /// The most copies that are kept. From then on every second one is dropped.
-const MAX_COPIES: usize = 64;
+const MAX_COPIES: usize = 256;
 
 /// About how many bytes all copies may take together.
 const MAX_BYTES: usize = 512 << 20;

@@ -76,6 +76,8 @@ enum Asked {
         owner: Vec<u8>,
         lease_ms: Option<u64>,
         is_shared: bool,
+        /// By SET with NX, not by a script.
+        is_set: bool,
     },
     Unlock {
         lock: LockId,
@@ -239,6 +241,7 @@ impl Owners {
                 owner: word(OWNER)?.to_vec(),
                 lease_ms: lease_ms(),
                 is_shared: role.object() == "rw.read",
+                is_set: false,
             }),
             "unlock" => Some(Asked::Unlock { lock, owner: word(OWNER)?.to_vec() }),
             "force_unlock" => Some(Asked::ForceUnlock(lock)),
@@ -266,11 +269,11 @@ impl Owners {
 
     fn answered(&mut self, now_ms: u64, (conn, event): (Conn, u64), asked: Asked, reply: Reply) {
         match asked {
-            Asked::Acquire { lock, owner, lease_ms, is_shared } => {
+            Asked::Acquire { lock, owner, lease_ms, is_shared, is_set } => {
                 let is_granted = match reply {
-                    Reply::Nil => true,
-                    // SET replies OK; a fenced lock replies -1 and the token.
-                    Reply::Text(text) => text == b"OK",
+                    Reply::Nil => !is_set,
+                    Reply::Text(text) => is_set && text == b"OK",
+                    // A fenced lock replies -1 and the token.
                     Reply::Array(_) => reply.int() == Some(-1),
                     _ => false,
                 };
@@ -387,5 +390,11 @@ fn set_nx(db: usize, argv: &[&[u8]]) -> Option<Asked> {
     };
     find(b"NX")?;
     let lease_ms = number(b"PX").or_else(|| Some(number(b"EX")?.saturating_mul(1000)));
-    Some(Asked::Acquire { lock: (db, key.to_vec()), owner: owner.to_vec(), lease_ms, is_shared: false })
+    Some(Asked::Acquire {
+        lock: (db, key.to_vec()),
+        owner: owner.to_vec(),
+        lease_ms,
+        is_shared: false,
+        is_set: true,
+    })
 }
