@@ -21,14 +21,15 @@ PREDICATE is one of
   key NAME == VALUE    a string has this value, on some node
   absent NAME          a key that was there is gone, on some node
   two-owners           two clients were told that they hold the same lock
-  queue NAME > N       a collection has more than N elements, or more than N clients wait for the key
-  invariant NAME       an invariant of locks is violated: M1, A1@read.unlock, rw, ALL (redlatch fuzz --list)
-  script FILE          a Lua script answers 1; it runs on each node, and ARGV[1] is the node's number
+  queue NAME > N       a collection has more than N elements, or more than N clients wait for it
+  invariant NAME       a lock's invariant is violated: M1, A1@read.unlock, rw, ALL
+  script FILE          a Lua script answers 1; it runs on each node, ARGV[1] is the node's number
 
-Events are numbered as in the trace; redlatch trace show FILE prints them. docs/time-travel.md explains more.
+redlatch trace show FILE prints the numbers of events, redlatch fuzz --list the invariants; docs/time-travel.md explains \
+more.
 
-The exit code is 0 without a difference, 1 with a difference or if the predicate never holds, and 2 if the file is not \
-a trace, has no such event, or the server cannot be reached.")]
+The exit code is 0 without a difference, 1 with a difference or if PREDICATE never holds, and 2 if the file is not a \
+trace, has no such event, or the server cannot be reached.")]
 pub(super) struct Cli {
     /// A trace, recorded with redlatch --trace or SIM.TRACE.
     #[arg(value_name = "FILE")]

@@ -288,7 +288,7 @@ impl<'a> Fork<'a> {
     fn holds(&mut self) -> Result<bool, String> {
         let Some(judge) = &mut self.judge else { return Ok(false) };
         judge.watch(&self.lab);
-        judge.holds(&self.lab, &self.owners)
+        judge.holds(&mut self.lab, &self.owners)
     }
 }
 

@@ -20,6 +20,9 @@ const MAX_BYTES: usize = 512 << 20;
 /// The fewest events between two copies.
 const COPY_EVERY: u64 = 1_000;
 
+/// How many bytes of a copy go with each event, so that copying stays a small part of the time.
+const BYTES_PER_EVENT: u64 = 1024;
+
 /// What a connection takes in a copy, in bytes.
 const CLIENT_BYTES: usize = 1024;
 
@@ -295,7 +298,7 @@ impl<'a> Journey<'a> {
         loop {
             let Place { player, owners, judge, .. } = &mut self.place;
             if let Some(judge) = judge
-                && judge.holds(player.lab(), owners).map_err(TravelError::Script)?
+                && judge.holds(player.lab_mut(), owners).map_err(TravelError::Script)?
             {
                 return Ok(true);
             }
@@ -343,7 +346,7 @@ impl<'a> Journey<'a> {
         let Ok(copy) = self.place.copy() else { return };
         let weight = weight(self.lab());
         // The more there is to copy, the fewer copies.
-        self.copy_from = event + self.spacing.max(weight as u64 / 256);
+        self.copy_from = event + self.spacing.max(weight as u64 / BYTES_PER_EVENT);
         self.copies.push(copy);
         if self.copies.len() > MAX_COPIES || self.copies.len() * weight > MAX_BYTES {
             let mut index = 0;

@@ -1,7 +1,9 @@
 //! What is looked for in a run, and whether it holds at a moment.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::asker::Asker;
 use super::journey::TravelError;
 use super::owners::Owners;
 use crate::control::Lab;
@@ -10,7 +12,6 @@ use crate::control::commands::check::parse_checks;
 use crate::trace::Player;
 use redlatch_core::store::{Entry, Value};
 use redlatch_locks::check::Checks;
-use redlatch_locks::model::Reply;
 
 /// A predicate over the state of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -94,17 +95,19 @@ impl Predicate {
 }
 
 /// Judges one moment after the other.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Judge {
     predicate: Predicate,
     /// For each node whether the key of [`Predicate::Absent`] was there.
     was_there: Vec<bool>,
+    /// Asks the script. Clones share it: it keeps nothing between two questions.
+    asker: Option<Rc<RefCell<Asker>>>,
 }
 
 impl Judge {
     /// Creates a judge that has seen nothing.
     pub fn new(predicate: &Predicate) -> Judge {
-        Judge { predicate: predicate.clone(), was_there: Vec::new() }
+        Judge { predicate: predicate.clone(), was_there: Vec::new(), asker: None }
     }
 
     /// Sees a moment on the way. To be called after each change, and before [`holds`](Self::holds).
@@ -120,7 +123,7 @@ impl Judge {
     ///
     /// # Errors
     /// The script of the predicate fails.
-    pub fn holds(&self, lab: &Lab, owners: &Owners) -> Result<bool, String> {
+    pub fn holds(&mut self, lab: &mut Lab, owners: &Owners) -> Result<bool, String> {
         Ok(match &self.predicate {
             Predicate::TwoOwners => owners.two().is_some(),
             Predicate::Key { key, value } => entries(lab, key).flatten().any(|entry| match &entry.value {
@@ -137,39 +140,13 @@ impl Judge {
                 longest.unwrap_or(0) > *more_than || waiting(lab, key) > *more_than
             }
             Predicate::Invariant { .. } => !lab.findings.is_empty(),
-            // Where the state cannot be copied the script is asked at the next moment.
-            Predicate::Script { text } => match lab.copy() {
-                Ok(mut copy) => copy.ask_all(text)?,
-                Err(_) => false,
-            },
-        })
-    }
-}
-
-impl Lab {
-    /// Runs a script on each node, and returns whether it answers 1 on any. Nothing injected stands in its way.
-    fn ask_all(&mut self, text: &[u8]) -> Result<bool, String> {
-        self.stop_trace();
-        self.stop_checks();
-        self.staging.control.borrow_mut().restart();
-        self.refresh_interest();
-        for index in 0..self.world().nodes().len() {
-            let node = self.world.node_mut(index);
-            (node.states, node.pause, node.paused, node.stopped) = Default::default();
-            let conn = self.world.open_as(index, true, "127.0.0.1:0".to_owned(), "127.0.0.1:0".to_owned());
-            let session = &mut self.world.node_mut(index).sessions[conn.session];
-            session.authenticated = true;
-            self.world.set_up(conn, &[b"EVAL", text, b"0", index.to_string().as_bytes()]);
-            self.run_scripts();
-            let mut reply = Vec::new();
-            self.world.take_output(conn, &mut reply);
-            match Reply::parse(&reply) {
-                Reply::Error(error) => return Err(String::from_utf8_lossy(error).into_owned()),
-                Reply::Int(1) => return Ok(true),
-                _ => {}
+            Predicate::Script { text } => {
+                let configs = || lab.world.nodes().iter().map(|node| node.config.clone()).collect();
+                let asker =
+                    self.asker.get_or_insert_with(|| Rc::new(RefCell::new(Asker::new(text, configs()))));
+                asker.borrow_mut().ask(&mut lab.world)?
             }
-        }
-        Ok(false)
+        })
     }
 }
 
