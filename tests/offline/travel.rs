@@ -292,22 +292,30 @@ fn the_first_bad_moment_is_found() {
 }
 
 #[test]
-fn the_checks_of_a_journey_find_what_the_run_did_not_check() {
-    let mut sim = Sim::new(SimOptions::default());
-    sim.start_trace();
-    let client = sim.connect(0);
-    acquire(&mut sim, client, "lock", "a:1");
-    // A script that looks like the acquire of a lock, and always grants it.
-    let greedy = ACQUIRE.replace("== 0)", "== 0 or true)");
-    sim.call(client, &["EVAL", &greedy, "1", "lock", "30000", "b:1"]);
-    let bad = sim.world().events();
-    call(&mut sim, client, "PING");
-    let trace = sim.finish_trace();
-    let tape = Tape::of(&trace);
-    for text in ["invariant ALL", "invariant rlock", "two-owners"] {
-        let mut journey = Journey::looking_for(&tape, predicate(text)).unwrap();
-        assert!(journey.find().unwrap(), "{text}");
-        assert_eq!(journey.event(), bad, "{text}");
+fn violated_invariants_are_found_whether_the_run_checked_them_or_not() {
+    for has_checked in [false, true] {
+        let mut sim = Sim::new(SimOptions::default());
+        sim.start_trace();
+        let client = sim.connect(0);
+        if has_checked {
+            call(&mut sim, client, "SIM.CHECK ON");
+        }
+        acquire(&mut sim, client, "lock", "a:1");
+        // A script that looks like the acquire of a lock, and always grants it.
+        let greedy = ACQUIRE.replace("== 0)", "== 0 or true)");
+        sim.call(client, &["EVAL", &greedy, "1", "lock", "30000", "b:1"]);
+        let bad = sim.world().events();
+        call(&mut sim, client, "PING");
+        let trace = sim.finish_trace();
+        let tape = Tape::of(&trace);
+        let found = |text: &str| {
+            let mut journey = Journey::looking_for(&tape, predicate(text)).unwrap();
+            journey.find().map(|is_there| is_there.then(|| journey.event())).unwrap()
+        };
+        for text in ["invariant ALL", "invariant rlock", "two-owners"] {
+            assert_eq!(found(text), Some(bad), "{text}, {has_checked}");
+        }
+        assert_eq!(found("invariant rate"), None);
     }
 }
 

@@ -270,6 +270,12 @@ impl<'a> Player<'a> {
     /// Returns the first difference of both sides.
     fn difference(&mut self) -> ReplayError {
         let recorded = self.recorded.pop_front();
+        // Outputs are only parsed here.
+        if let Some(line) = recorded
+            && let Err(error) = self.tape.line(line)
+        {
+            return malformed(line, error.into());
+        }
         ReplayError::Differs {
             line: recorded.unwrap_or(self.tape.rows().len()) + 1,
             recorded: recorded.map(|line| self.tape.text(line).to_owned()),

@@ -139,7 +139,8 @@ impl<'a> Journey<'a> {
             let mut shown = Vec::new();
             if self.try_future(&inputs, seed, options, &mut shown)? {
                 if forks.seeds.is_empty() {
-                    forks.example = shown.split_off(shown.len().saturating_sub(SHOWN));
+                    let last = shown.iter().skip(shown.len().saturating_sub(SHOWN));
+                    forks.example = last.map(|input| input.shown()).collect();
                 }
                 forks.seeds.push(seed);
             }
@@ -162,12 +163,13 @@ impl<'a> Journey<'a> {
         inputs(self.tape(), self.place().player.at(), options.until.unwrap_or(u64::MAX))
     }
 
-    fn try_future(
+    /// Returns whether the predicate comes to hold in the future with this seed. Collects its inputs in `shown`.
+    fn try_future<'i>(
         &self,
-        inputs: &[Input],
+        inputs: &'i [Input],
         seed: u64,
         options: &ForkOptions,
-        shown: &mut Vec<String>,
+        shown: &mut Vec<&'i Input>,
     ) -> Result<bool, TravelError> {
         let event = self.event();
         let place = self.place().copy().map_err(|why| TravelError::Uncopyable { event, why })?;
@@ -188,7 +190,7 @@ fn order<'i>(inputs: &'i [Input], mut rng: Rng, options: &ForkOptions) -> Vec<(u
         if input.is_fixed {
             sort(&mut ordered[begin..]);
             floor_us = ordered.last().map_or(0, |(mono_us, _)| *mono_us).max(input.mono_us).max(floor_us);
-            if !(input.is_fault && options.may_skip_faults && rng.next_u64() % 2 == 0) {
+            if !(input.is_fault && options.may_skip_faults && rng.below(2) == 0) {
                 ordered.push((floor_us, input));
             }
             begin = ordered.len();
@@ -214,13 +216,13 @@ struct Fork<'a> {
 }
 
 impl<'a> Fork<'a> {
-    fn new(place: Place<'a>) -> Fork<'a> {
+    fn new(place: Place) -> Fork<'a> {
         let Place { player, owners, judge, .. } = place;
         Fork { lab: player.into_lab(), owners, judge, waiting: Vec::new() }
     }
 
     /// Runs the inputs, each at its time, until the predicate holds. Returns whether it does.
-    fn run(mut self, inputs: Vec<(u64, &'a Input)>, shown: &mut Vec<String>) -> Result<bool, String> {
+    fn run(mut self, inputs: Vec<(u64, &'a Input)>, shown: &mut Vec<&'a Input>) -> Result<bool, String> {
         // What is moved by hand moves as in the recorded run.
         let is_manual = self.lab.world().clock().mode() == ClockMode::Manual;
         if self.holds()? {
@@ -238,7 +240,7 @@ impl<'a> Fork<'a> {
             }
             self.waiting.push(input);
             while let Some(next) = self.next_ready() {
-                shown.push(next.shown());
+                shown.push(next);
                 self.apply(next);
                 if self.holds()? {
                     return Ok(true);

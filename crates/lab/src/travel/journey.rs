@@ -37,8 +37,6 @@ pub enum TravelError {
     Uncopyable { event: u64, why: &'static str },
     /// The script that judges the state has failed.
     Script(String),
-    /// A word of the predicate is wrong.
-    Predicate(String),
 }
 
 impl fmt::Display for TravelError {
@@ -52,7 +50,6 @@ impl fmt::Display for TravelError {
                 write!(f, "the state after event {event} cannot be copied: {why}")
             }
             TravelError::Script(error) => write!(f, "the script of the predicate fails: {error}"),
-            TravelError::Predicate(why) => write!(f, "{why}"),
         }
     }
 }
@@ -78,7 +75,7 @@ impl<'a> Place<'a> {
     fn start(tape: &'a Tape<'a>, predicate: Option<&Predicate>) -> Result<Place<'a>, TravelError> {
         let mut player = Player::new(tape)?;
         if let Some(predicate) = predicate {
-            predicate.prepare(&mut player)?;
+            predicate.prepare(&mut player);
         }
         let mut owners = Owners::default();
         owners.join_replicas(player.lab());

@@ -4,14 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::asker::Asker;
-use super::journey::TravelError;
 use super::owners::Owners;
 use crate::control::Lab;
 use crate::control::args::Args;
 use crate::control::commands::check::parse_checks;
 use crate::trace::Player;
 use redlatch_core::store::{Entry, Value};
-use redlatch_locks::check::Checks;
+use redlatch_locks::check::{Checks, Finding};
 
 /// A predicate over the state of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,23 +74,23 @@ impl Predicate {
         })
     }
 
-    /// Makes the replay find what the predicate is about.
-    pub(super) fn prepare(&self, player: &mut Player) -> Result<(), TravelError> {
-        let Predicate::Invariant { name, checks } = self else { return Ok(()) };
+    /// Makes the replay check locks, if the predicate is about an invariant. A run that has checked them itself shows what it has found.
+    pub(super) fn prepare(&self, player: &mut Player) {
+        let Predicate::Invariant { checks, .. } = self else { return };
         let tape = player.tape();
-        let has_checks = |index: usize| {
-            let line = tape.text(index).to_ascii_uppercase();
-            line.contains("SIM.CHECK") || index == 0 && line.contains("\"CHECKS\":")
-        };
-        if (0..tape.rows().len()).any(has_checks) {
-            return Err(TravelError::Predicate(format!(
-                "the run has checked locks itself, so it cannot be checked for invariant {name} now; its violations are \
-                 in the trace as lines of the kind check"
-            )));
+        let turns_checks =
+            |row: usize| ["SIM.CHECK", "sim.check"].iter().any(|name| tape.text(row).contains(name));
+        if player.lab().checks.is_none() && !(1..tape.rows().len()).any(turns_checks) {
+            player.check(checks.clone());
         }
-        player.check(checks.clone());
-        Ok(())
     }
+}
+
+/// Returns whether a violation is one that the words name: all, those of an object, or those of an invariant.
+fn is_named(words: &str, finding: &Finding) -> bool {
+    let promise = finding.promise();
+    let names = ["ALL", "STRICT", finding.object, finding.violation.invariant.id(), &promise];
+    words.split_whitespace().any(|word| names.iter().any(|name| name.eq_ignore_ascii_case(word)))
 }
 
 /// Judges one moment after the other.
@@ -139,7 +138,7 @@ impl Judge {
                 let longest = entries(lab, key).flatten().map(|entry| len(&entry.value)).max();
                 longest.unwrap_or(0) > *more_than || waiting(lab, key) > *more_than
             }
-            Predicate::Invariant { .. } => !lab.findings.is_empty(),
+            Predicate::Invariant { name, .. } => lab.findings.iter().any(|finding| is_named(name, finding)),
             Predicate::Script { text } => {
                 let configs = || lab.world.nodes().iter().map(|node| node.config.clone()).collect();
                 let asker =
@@ -184,6 +183,6 @@ pub(super) fn len(value: &Value) -> usize {
         Value::Set(set) => set.len(),
         Value::SortedSet(set) => set.len(),
         Value::Hash(hash) => hash.len(),
-        Value::Stream(stream) => stream.len() as usize,
+        Value::Stream(stream) => stream.len(),
     }
 }
