@@ -219,11 +219,9 @@ fn is_unix_time(digits: &str) -> bool {
 mod tests {
     use super::*;
 
-    const HEAD: &str = r#"{"k":"head","format":1}"#;
-
     fn parting(a: &[&str], b: &[&str]) -> Option<Parting> {
-        let text = |lines: &[&str]| format!("{HEAD}\n{}\n", lines.join("\n"));
-        Parting::of(&Tape::of(&text(a)), &Tape::of(&text(b))).unwrap()
+        let (a, b) = (a.join("\n"), b.join("\n"));
+        Parting::of(&Tape::of(&a), &Tape::of(&b)).unwrap()
     }
 
     #[test]
