@@ -141,7 +141,7 @@ fn travel(tape: &Tape, args: &Args) -> Result<ExitCode, Stop> {
         }
         (None, Some(event)) => journey.go_to(event)?,
         (None, None) if args.step => {}
-        (None, None) => journey.go_to(journey.last_event())?,
+        (None, None) => journey.go_to_end()?,
     }
     if args.step {
         prompt(&mut journey)

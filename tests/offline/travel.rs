@@ -430,6 +430,34 @@ fn a_long_run_keeps_few_copies() {
 }
 
 #[test]
+fn a_trace_that_ends_with_what_a_timer_did_ends_at_its_last_input() {
+    let mut sim = Sim::new(SimOptions::default().config("notify-keyspace-events", "KEA"));
+    sim.start_trace();
+    let (listener, client) = (sim.connect(0), sim.connect(0));
+    call(&mut sim, listener, "PSUBSCRIBE *");
+    call(&mut sim, client, "SET k v PX 10");
+    let set = sim.world().events();
+    sim.advance(20);
+    call(&mut sim, client, "PING");
+    let trace = sim.finish_trace();
+    let (cut, _) = trace.split_once("{\"k\":\"req\",\"e\":6,").unwrap();
+    let tape = Tape::of(cut);
+    let mut journey = Journey::looking_for(&tape, predicate("absent k")).unwrap();
+    assert_eq!((journey.last_event(), set), (5, 4));
+    assert!(!journey.find().unwrap());
+    let error = journey.go_to(5).unwrap_err();
+    assert_eq!(error, TravelError::NoSuchEvent { event: 5, first: 0, last: 4 });
+    journey.go_to(2).unwrap();
+    journey.go_to_end().unwrap();
+    assert_eq!(journey.event(), 4);
+    let tape = Tape::of(&trace);
+    let mut whole = Journey::looking_for(&tape, predicate("absent k")).unwrap();
+    assert!(whole.find().unwrap());
+    // At the instant of the timer, not at that of the request behind it.
+    assert_eq!((whole.event(), whole.lab().world().clock().now().mono_ms()), (5, 11));
+}
+
+#[test]
 fn two_runs_part_where_they_first_differ() {
     let (a, _) = failover(10);
     let (b, promoted) = failover(10);

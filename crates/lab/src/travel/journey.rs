@@ -229,7 +229,21 @@ impl<'a> Journey<'a> {
         }
         self.jump_near(event)?;
         while self.event() < event && self.advance(event)? {}
-        self.finish_event()
+        self.finish_event()?;
+        if self.event() < event {
+            // A trace that was cut off may have what timers led to, but not the input that tells how late it was.
+            return Err(TravelError::NoSuchEvent { event, first: self.first, last: self.event() });
+        }
+        Ok(())
+    }
+
+    /// Goes to the last moment that can be reached.
+    ///
+    /// # Errors
+    /// The trace does not replay up to there.
+    pub fn go_to_end(&mut self) -> Result<(), TravelError> {
+        while self.advance(u64::MAX)? {}
+        Ok(())
     }
 
     /// Passes everything else that has the number of the last event: outputs, marks, the end.
@@ -267,9 +281,7 @@ impl<'a> Journey<'a> {
     /// As [`go_to`](Self::go_to).
     pub fn next_lock_event(&mut self) -> Result<bool, TravelError> {
         let from = self.event();
-        while self.event() < self.last {
-            let next = self.event() + 1;
-            self.go_to(next)?;
+        while self.advance_one()? {
             if self.place.owners.last_event > from {
                 return Ok(true);
             }
