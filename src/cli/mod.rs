@@ -17,6 +17,7 @@ mod run;
 mod scripts;
 mod serve;
 mod trace;
+mod travel;
 
 use std::process::ExitCode;
 
@@ -56,7 +57,7 @@ const SUBCOMMANDS: &[Row] = &[
     },
     Row {
         name: "replay",
-        summary: "replay a recorded run and compare the outputs",
+        summary: "replay a recorded run, stop at any event, find the first bad one",
         run: |args| replay::main(args),
     },
     Row {
@@ -71,7 +72,7 @@ const SUBCOMMANDS: &[Row] = &[
     },
     Row {
         name: "trace",
-        summary: "show a recorded run as a timeline, or what its scripts cost",
+        summary: "show recorded runs, compare two, find what made a violation inevitable",
         run: |args| trace::main(args),
     },
 ];

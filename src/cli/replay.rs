@@ -1,29 +1,45 @@
-//! `redlatch replay`: replays a trace and compares the outputs.
+//! `redlatch replay`: replays a trace and compares the outputs, or travels through it.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use clap::Parser;
 
+use super::travel;
 use redlatch_compare::against;
 use redlatch_lab::trace::{Replay, ReplayError};
 
 /// Replays a trace and reports where the outputs differ.
 ///
 /// Replays in this process by default, compares every reply, message and state, and stops at the first difference.
-/// With --against, sends the requests to a real server, one at a time, and compares its replies.
+/// With --against, sends the requests to a real server, one at a time, and compares its replies. With --to, --find or
+/// --step, stops at a moment of the run and shows it.
 #[derive(Parser, Debug)]
 #[command(name = "redlatch replay", bin_name = "redlatch replay", max_term_width = 100)]
 #[command(after_help = "\
-The exit code is 0 without a difference, 1 with a difference, and 2 if the file is not a trace or the server cannot be \
-reached.")]
-struct Cli {
+PREDICATE is one of
+  key NAME == VALUE    a string has this value, on some node
+  absent NAME          a key that was there is gone, on some node
+  two-owners           two clients were told that they hold the same lock
+  queue NAME > N       a collection has more than N elements, or more than N clients wait for it
+  invariant NAME       a lock's invariant is violated: M1, A1@read.unlock, rw, ALL
+  script FILE          a Lua script answers 1; it runs on each node, ARGV[1] is the node's number
+
+redlatch trace show FILE prints the numbers of events, redlatch fuzz --list the invariants; docs/time-travel.md explains \
+more.
+
+The exit code is 0 without a difference, 1 with a difference or if PREDICATE never holds, and 2 if the file is not a \
+trace, has no such event, or the server cannot be reached.")]
+pub(super) struct Cli {
     /// A trace, recorded with redlatch --trace or SIM.TRACE.
     #[arg(value_name = "FILE")]
-    file: String,
+    pub file: String,
+
+    #[command(flatten)]
+    pub travel: travel::Args,
 
     /// A real server. Its databases are flushed; a server that holds keys is refused.
-    #[arg(long, value_name = "HOST:PORT")]
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["to", "find", "step"])]
     against: Option<String>,
 
     /// How long the real server may take for a reply. After three replies in a row that do not come, the replay ends.
@@ -78,6 +94,9 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
             Err(why) => refuse(&why),
         };
     }
+    if cli.travel.is_asked_for() {
+        return travel::run(&cli.file, &text, &cli.travel);
+    }
     match Replay::run(&text) {
         Ok(report) => {
             let end = if report.complete { "" } else { "; the trace is incomplete" };
@@ -95,7 +114,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     }
 }
 
-fn refuse(why: &str) -> ExitCode {
+pub(super) fn refuse(why: &str) -> ExitCode {
     eprintln!("redlatch replay: {why}");
     ExitCode::from(2)
 }

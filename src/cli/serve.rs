@@ -1,6 +1,7 @@
 //! `redlatch`: runs the server.
 
 use std::io::{self, IsTerminal};
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -28,6 +29,30 @@ pub fn serve(options: Options) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Serves a lab that is there already, its nodes on this port and those that follow, until a signal or a SHUTDOWN.
+pub fn serve_lab(lab: Lab, port: u16) -> Result<(), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start: {error}"))?;
+    tokio::task::LocalSet::new().block_on(&runtime, async {
+        let mut listeners = Vec::new();
+        for node in 0..lab.world().nodes().len() {
+            let port =
+                if port == 0 { 0 } else { port.checked_add(node as u16).ok_or("the port is too large")? };
+            let endpoint = Endpoint::Tcp(SocketAddr::from(([127, 0, 0, 1], port)));
+            listeners
+                .push(Listener::bind(node, &endpoint).map_err(|error| cannot_listen(&endpoint, &error))?);
+        }
+        let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
+        let version = lab.world().nodes()[0].config.version;
+        let server = Server::new(lab);
+        greet(version, &listeners);
+        server.run(listeners, stop.received(&server)).await;
+        Ok(())
+    })
 }
 
 /// Serves until a command ends, and returns the command's exit code.

@@ -1,13 +1,15 @@
-//! `redlatch trace`: shows a trace in readable form.
+//! `redlatch trace`: shows a trace in readable form, compares two, and finds what made a violation inevitable.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use super::travel::{self, Futures};
 use redlatch_lab::trace::show::Timeline;
-use redlatch_lab::trace::{cost, svg};
+use redlatch_lab::trace::{Tape, cost, svg};
+use redlatch_lab::travel::{Journey, Parting};
 
-/// Shows a trace as a timeline, or the cost of its scripts.
+/// Shows a trace as a timeline, or the cost of its scripts; compares two traces; finds what made a violation inevitable.
 #[derive(Parser, Debug)]
 #[command(name = "redlatch trace", bin_name = "redlatch trace", max_term_width = 100)]
 struct Cli {
@@ -27,6 +29,20 @@ enum Action {
     /// Replays the trace and prints what each script costs: Lua instructions, calls, keys and bytes. The counts are
     /// the same on every machine.
     Cost { file: String },
+    /// Prints the first event at which two runs part, and what differs. Ids, times and the numbers of events and connections
+    /// do not count. The exit code is 1 if the runs part.
+    Diff { a: String, b: String },
+    /// Finds the first event after which PREDICATE holds, and the event after which it was inevitable: all futures from there
+    /// lead to it, and some from the event before do not. In these futures concurrent requests come in any order, and each
+    /// fault that the run injects later may not happen. The exit code is 1 if PREDICATE never holds.
+    Blame {
+        file: String,
+        /// What to look for; redlatch replay --help lists the forms.
+        #[arg(long, value_name = "PREDICATE")]
+        find: String,
+        #[command(flatten)]
+        futures: Futures,
+    },
 }
 
 /// Runs the subcommand with its arguments, its name first.
@@ -39,7 +55,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
         }
     };
     match run(cli.action) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(why) => {
             eprintln!("redlatch trace: {why}");
             ExitCode::from(2)
@@ -47,7 +63,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     }
 }
 
-fn run(action: Action) -> Result<(), String> {
+fn run(action: Action) -> Result<ExitCode, String> {
     let read =
         |file: &str| std::fs::read_to_string(file).map_err(|error| format!("cannot read {file}: {error}"));
     match action {
@@ -59,6 +75,36 @@ fn run(action: Action) -> Result<(), String> {
             std::fs::write(&picture, drawn).map_err(|error| format!("cannot write {picture}: {error}"))?;
         }
         Action::Cost { file } => print!("{}", cost::table(&read(&file)?).map_err(|error| error.to_string())?),
+        Action::Diff { a, b } => {
+            let (a, b) = (read(&a)?, read(&b)?);
+            match Parting::of(&Tape::of(&a), &Tape::of(&b))? {
+                None => println!("the runs do not part"),
+                Some(parting) => {
+                    print!("{parting}");
+                    return Ok(ExitCode::from(1));
+                }
+            }
+        }
+        Action::Blame { file, find, futures } => return blame(&read(&file)?, &find, &futures),
     }
-    Ok(())
+    Ok(ExitCode::SUCCESS)
+}
+
+fn blame(text: &str, predicate: &str, futures: &Futures) -> Result<ExitCode, String> {
+    let tape = Tape::of(text);
+    let mut journey =
+        Journey::looking_for(&tape, travel::predicate(predicate)?).map_err(|error| error.to_string())?;
+    let Some(blame) = journey.blame(&futures.options()).map_err(|error| error.to_string())? else {
+        println!("{predicate}: never, in {} events", journey.last_event());
+        return Ok(ExitCode::from(1));
+    };
+    println!("{predicate}: after event {}", blame.found);
+    match blame.event {
+        Some(event) => {
+            println!("inevitable after event {event}:");
+            journey.lines().for_each(|line| println!("  {line}"));
+        }
+        None => println!("inevitable from the beginning"),
+    }
+    Ok(ExitCode::SUCCESS)
 }

@@ -21,4 +21,5 @@ mod sim;
 mod structure;
 mod trace;
 mod traces;
+mod travel;
 mod wheel;

@@ -8,7 +8,7 @@
 use redlatch::{Client, Sim, SimOptions, Version};
 use redlatch_compare::diff;
 use redlatch_core::rng::Rng;
-use redlatch_lab::trace::Replay;
+use redlatch_lab::trace::{Replay, Tape};
 
 /// SIM commands with random parts: `#` is a small number, `@` a node, `&` a key, `%` a command, `~` a label.
 const SIM: &[&str] = &[
@@ -231,18 +231,24 @@ impl Walk {
     }
 }
 
-/// Walks, starts a trace in the middle, walks on and replays. Returns the number of events, or the difference.
-fn walk(seed: u64, each: usize) -> Result<u64, String> {
+/// Walks, starts a trace in the middle and walks on. Returns the trace.
+pub(super) fn record(seed: u64, each: usize) -> Result<String, String> {
     let mut walk = Walk::new(seed);
     walk.go(3, BEFORE);
     walk.calm()?;
-    let before = walk.sim.world().events();
     walk.sim.control().start_trace().map_err(|error| format!("seed {seed}: {error}"))?;
     walk.go(each, 4);
-    let events = walk.sim.world().events() - before;
-    let trace = walk.sim.finish_trace();
+    Ok(walk.sim.finish_trace())
+}
+
+/// Records a walk and replays it. Returns the number of events, or the difference.
+fn walk(seed: u64, each: usize) -> Result<u64, String> {
+    let trace = record(seed, each)?;
     match Replay::run(&trace) {
-        Ok(_) => Ok(events),
+        Ok(replay) => {
+            let before = Tape::of(&trace).events().map_or(0, |(before, _)| before);
+            Ok(replay.events - before)
+        }
         Err(error) => {
             let file = format!("target/random-replay-{seed}.jsonl");
             let _ = std::fs::write(&file, trace);

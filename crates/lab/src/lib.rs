@@ -2,6 +2,7 @@
 //!
 //! - [`control`]: the control plane: SIM.* commands for faults, gates, the clock and nodes; and [`Lab`], a world that applies them.
 //! - [`trace`]: records runs and replays them.
+//! - `travel`: any moment of a recorded run, the first bad one, and other futures.
 //! - [`handle`]: the SIM.* commands as methods, for tests in Rust.
 //! - [`sim`]: the same server in process, without sockets, for tests in Rust.
 //! - [`demo`]: schedules that show how distributed locks fail.
@@ -13,6 +14,8 @@ pub mod demo;
 pub mod handle;
 pub mod sim;
 pub mod trace;
+#[cfg(feature = "replay")]
+pub mod travel;
 
 pub use control::{Lab, SimError};
 pub use handle::Control;

@@ -134,11 +134,28 @@ pub enum Form {
     Any,
 }
 
+/// Copies a model behind a reference.
+pub trait CopyModel {
+    fn copy(&self) -> Box<dyn Model>;
+}
+
+impl<M: Model + Clone + 'static> CopyModel for M {
+    fn copy(&self) -> Box<dyn Model> {
+        Box::new(self.clone())
+    }
+}
+
+impl Clone for Box<dyn Model> {
+    fn clone(&self) -> Box<dyn Model> {
+        (**self).copy()
+    }
+}
+
 /// A lock object: its operations, and the invariants that hold after each of them.
 ///
 /// The runner calls [`before`](Model::before) and [`after`](Model::after) around each request. A model compares the two
 /// states and the reply with the operation's guarantees, and remembers what clients have been granted so far.
-pub trait Model {
+pub trait Model: CopyModel {
     fn operations(&self) -> &'static [Operation];
 
     /// Returns the names of the object's keys and channels.

@@ -52,7 +52,7 @@ pub struct Entry {
 }
 
 /// The log.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Log {
     pub entries: VecDeque<Entry>,
     next_id: u64,

@@ -46,6 +46,7 @@ impl Context {
 }
 
 /// The users of a node and its log of refusals. Users are immutable; a change puts another one in the place of the old.
+#[derive(Clone)]
 pub struct Acl {
     users: BTreeMap<Box<[u8]>, Rc<User>>,
     default: Rc<User>,

@@ -17,7 +17,7 @@ use crate::store::{Store, Value};
 type Place = (usize, Box<[u8]>);
 
 /// The keys that the present event has looked up to change them, and those that it has announced.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Announced {
     /// The fingerprint of each key at its first look-up in the event.
     edited: BTreeMap<Place, Option<u64>>,

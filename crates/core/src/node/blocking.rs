@@ -20,7 +20,7 @@ type DbKey = (usize, Box<[u8]>);
 pub type Ticket = u64;
 
 /// The blocked clients of a node, by the keys they wait for.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Blocking {
     queues: BTreeMap<DbKey, BTreeMap<Ticket, SessionId>>,
     last_ticket: Ticket,

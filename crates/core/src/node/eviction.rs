@@ -82,7 +82,7 @@ pub struct Limits {
 }
 
 /// The state of eviction.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Eviction {
     /// The bytes of each key while memory is limited, by database.
     weights: Option<Vec<SlabMap<u32>>>,
@@ -96,6 +96,7 @@ pub struct Eviction {
     next_db: usize,
 }
 
+#[derive(Clone)]
 struct Candidate {
     db: usize,
     key: Box<[u8]>,

@@ -15,13 +15,14 @@ use crate::store::rdb;
 use crate::wire::Reply;
 
 /// A library that is loaded.
+#[derive(Clone)]
 pub struct Library {
     pub text: Box<[u8]>,
     pub(crate) functions: Vec<Function>,
 }
 
 /// The libraries of a node, and their functions.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Functions {
     libraries: BTreeMap<Vec<u8>, Library>,
     /// The functions of all libraries, by name in lower case.

@@ -58,6 +58,7 @@ pub struct Pause {
 /// # Panics
 ///
 /// Methods that take a [`SessionId`] expect a connected client, and may panic if it has disconnected.
+#[derive(Clone)]
 pub struct Node {
     /// The node's number in the world.
     pub index: usize,
@@ -190,6 +191,13 @@ impl Node {
             self.kill_session(id);
         }
         id
+    }
+
+    /// Returns why a copy of this node would not go on as it does, or `None` if it would. Functions may keep state in local
+    /// variables of their libraries.
+    pub fn uncopyable(&self) -> Option<&'static str> {
+        let functions = (!self.functions.is_empty()).then_some("libraries of functions are loaded");
+        functions.or_else(|| self.scripts.uncopyable())
     }
 
     /// Returns whether a client is of this machine, or has authenticated with a password.

@@ -12,7 +12,7 @@ use crate::version::Version;
 use crate::wire::{Protocol, Reply};
 
 /// The output of one session.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Output {
     /// All bytes that the driver has not taken yet, including held ones.
     bytes: Reply,
@@ -24,7 +24,7 @@ pub struct Output {
 }
 
 /// A test's interference with the output. Most sessions have none.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Interference {
     /// The effects on the next reply, in the order in which they apply.
     effects: Vec<ReplyEffect>,
@@ -35,7 +35,7 @@ struct Interference {
 }
 
 /// Output that is held from `at` on, until its ticket is released.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Held {
     at: usize,
     ticket: Ticket,

@@ -10,7 +10,7 @@ use crate::wire::Reply;
 
 /// The subscribers of each channel. They are in the order in which they subscribed, which is also the order of
 /// delivery.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct PubSub {
     channels: BTreeMap<Box<[u8]>, Vec<SessionId>>,
     patterns: BTreeMap<Box<[u8]>, Vec<SessionId>>,

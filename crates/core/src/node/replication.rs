@@ -83,7 +83,7 @@ pub struct Peer {
 }
 
 /// The replication state of one node.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Replication {
     pub role: Role,
     /// On a replica: the state of the link from its master, and the entries that are on it.

@@ -17,7 +17,7 @@ use super::session::{OwnedArgs, SessionId, TimeoutReply, Wait};
 use crate::commands::command::{Command, READONLY};
 use crate::commands::table;
 use crate::error::{self, Error, Outcome};
-use crate::script::{self, LogLevel, SLICE, Script, ScriptTag, Step, Vm, sha1_hex};
+use crate::script::{self, Legacy, LogLevel, SLICE, Script, ScriptTag, Step, Vm, sha1_hex};
 use crate::stages::{ScriptEnd, ScriptStart};
 use crate::store::Now;
 use crate::version::Version;
@@ -42,6 +42,8 @@ pub struct Scripts {
     version: Version,
     /// Absent while a script executes, which borrows it.
     vm: Option<Box<Vm>>,
+    /// What the Lua state continues once it is made.
+    legacy: Legacy,
     cache: HashMap<Sha, Cached, FixedState>,
     /// The scripts that were only loaded by EVAL, least recently used first.
     by_eval: VecDeque<Sha>,
@@ -52,6 +54,7 @@ pub struct Scripts {
     pub(super) waiting: VecDeque<SessionId>,
 }
 
+#[derive(Clone)]
 struct Cached {
     script: Script,
     /// Whether the script was only loaded by EVAL.
@@ -105,12 +108,34 @@ impl Running {
     }
 }
 
+impl Clone for Scripts {
+    /// Copies the cache. The copy makes a Lua state of its own, and compiles scripts again when they run.
+    ///
+    /// # Panics
+    ///
+    /// If a script is suspended: [`Node::uncopyable`] tells.
+    fn clone(&self) -> Scripts {
+        assert!(self.running.is_none(), "a suspended script cannot be copied");
+        Scripts {
+            version: self.version,
+            vm: None,
+            legacy: self.vm.as_ref().map_or(self.legacy, |vm| vm.legacy()),
+            cache: self.cache.clone(),
+            by_eval: self.by_eval.clone(),
+            running: None,
+            shown_us: self.shown_us,
+            waiting: self.waiting.clone(),
+        }
+    }
+}
+
 impl Scripts {
     /// Creates an empty script cache.
     pub fn new(version: Version) -> Scripts {
         Scripts {
             version,
             vm: None,
+            legacy: Legacy::default(),
             cache: HashMap::default(),
             by_eval: VecDeque::new(),
             shown_us: 0,
@@ -137,6 +162,17 @@ impl Scripts {
     /// Returns whether a script is cached.
     pub fn contains(&self, sha: &Sha) -> bool {
         self.cache.contains_key(sha)
+    }
+
+    /// Returns what a copy of these scripts would lack, or `None` if it would behave as they do.
+    pub(super) fn uncopyable(&self) -> Option<&'static str> {
+        match (&self.running, &self.vm) {
+            (Some(_), _) => Some("a script is suspended"),
+            (None, Some(vm)) if vm.leaves_state() => {
+                Some("a script has set options of cjson, or has shown a table with tostring")
+            }
+            _ => None,
+        }
     }
 
     /// Returns whether a script is suspended between two slices.
@@ -182,12 +218,19 @@ impl Scripts {
 
     /// Returns the Lua state. Creates it for the first script.
     pub(super) fn vm(&mut self) -> &mut Vm {
-        let version = self.version;
-        self.vm.get_or_insert_with(|| Box::new(Vm::new(version)))
+        let (version, legacy) = (self.version, self.legacy);
+        self.vm.get_or_insert_with(|| Box::new(Vm::continuing(version, legacy)))
     }
 
     /// Returns a cached script and counts this as a use.
     pub fn find(&mut self, sha: &Sha) -> Option<Script> {
+        let script = &self.cache.get(sha)?.script;
+        if self.vm.as_ref().is_none_or(|vm| !vm.knows(script)) {
+            // The cache is the copy of another one, whose Lua state has compiled the script.
+            let script = script.clone();
+            let again = self.vm().load_tagged(script.text(), *sha, script.tag()).ok()?;
+            self.cache.get_mut(sha)?.script = again;
+        }
         let cached = self.cache.get(sha)?;
         if cached.by_eval && self.by_eval.back() != Some(sha) {
             self.by_eval.retain(|known| known != sha);

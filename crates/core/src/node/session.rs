@@ -55,7 +55,7 @@ impl OwnedArgs {
 }
 
 /// A transaction that is being queued.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Multi {
     pub commands: Vec<OwnedArgs>,
     /// Whether a command was refused while queueing: EXEC will abort.
@@ -90,7 +90,7 @@ pub enum Wait {
 }
 
 /// A request that has begun and whose reply comes later.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Blocked {
     pub wait: Wait,
     /// The request, which runs again when it may succeed.
@@ -141,6 +141,7 @@ pub enum SubscriptionKind {
 const FIRST_FD: i64 = 8;
 
 /// One connected client.
+#[derive(Clone)]
 pub struct Session {
     pub id: SessionId,
     pub addr: String,
@@ -298,6 +299,7 @@ const fn inner_clients(version: Version) -> u64 {
 }
 
 /// All sessions of a node. Indexing is for ids that the node itself stores, whose clients are always connected.
+#[derive(Clone)]
 pub struct Sessions {
     slots: Vec<Option<Box<Session>>>,
     free: Vec<u32>,

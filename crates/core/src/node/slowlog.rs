@@ -8,6 +8,7 @@ use super::secrets::redacted;
 use super::session::SessionId;
 
 /// One logged command.
+#[derive(Clone)]
 pub struct Entry {
     pub id: i64,
     /// Unix time in seconds.
@@ -20,7 +21,7 @@ pub struct Entry {
 }
 
 /// The log, newest entries first.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Slowlog {
     pub entries: VecDeque<Entry>,
     next_id: i64,

@@ -18,7 +18,7 @@ pub struct CommandStats {
 }
 
 /// Counters since the start of the node or the last CONFIG RESETSTAT.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Stats {
     pub started_us: u64,
     pub connections_received: u64,

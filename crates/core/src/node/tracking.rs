@@ -30,7 +30,7 @@ pub enum TrackingMode {
 }
 
 /// The tracking of one client.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Tracking {
     pub mode: TrackingMode,
     /// Whether the client gets no messages about its own changes.
@@ -54,7 +54,7 @@ enum Changed {
 }
 
 /// The keys that clients have read, and the changes that clients have to be told of.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct TrackingTable {
     /// The numbers of the clients that have read a key.
     readers: HashMap<Box<[u8]>, BTreeSet<u64>, FixedState>,

@@ -25,7 +25,7 @@ pub use sha1::{Digest, Sha1, sha1_hex};
 pub use shebang::{Flags, declared_flags};
 pub use tag::ScriptTag;
 pub(crate) use vm::Function;
-pub use vm::{MEMORY_LIMIT, SLICE, Script, Step, Vm};
+pub use vm::{Legacy, MEMORY_LIMIT, SLICE, Script, Step, Vm};
 
 use crate::wire::reply::Reply;
 

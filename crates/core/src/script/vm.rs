@@ -40,7 +40,7 @@ struct Compiled {
     /// The name, if this is a function.
     function: Option<Box<[u8]>>,
     tag: Option<ScriptTag>,
-    /// The body, if the script has a tag or the server is a Valkey; otherwise empty.
+    /// The body of a script; of a function the text of its library, if it has a tag.
     text: Box<[u8]>,
     flags: Flags,
     chunk: Loaded,
@@ -64,7 +64,7 @@ impl Script {
         self.0.tag
     }
 
-    /// Returns the body, if the script has a tag or the server is a Valkey; otherwise an empty slice.
+    /// Returns the body of a script; of a function the text of its library, if it has a tag, otherwise an empty slice.
     pub fn text(&self) -> &[u8] {
         &self.0.text
     }
@@ -84,6 +84,15 @@ impl Script {
 pub(crate) struct Function {
     pub script: Script,
     pub description: Option<Vec<u8>>,
+}
+
+/// What a copy of a server takes over from its script engine, which itself cannot be copied.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Legacy {
+    random: Random,
+    counts: bool,
+    notes: bool,
+    generation: u64,
 }
 
 /// Two Lua states, one for scripts and one for functions, of which one runs one script at a time.
@@ -107,6 +116,31 @@ pub struct Vm {
 impl Vm {
     pub fn new(version: Version) -> Vm {
         Vm::with_limits(version, SLICE, MEMORY_LIMIT)
+    }
+
+    /// Creates an engine that continues another one. It knows none of the scripts of that engine.
+    pub(crate) fn continuing(version: Version, legacy: Legacy) -> Vm {
+        let mut vm = Vm::new(version);
+        vm.scripts.set_random(legacy.random);
+        vm.scripts.count_instructions(legacy.counts);
+        vm.scripts.note_lines(legacy.notes);
+        vm.generation = legacy.generation;
+        vm
+    }
+
+    /// Returns what an engine that continues this one needs.
+    pub(crate) fn legacy(&self) -> Legacy {
+        Legacy {
+            random: self.machine().random(),
+            counts: self.scripts.counts_instructions(),
+            notes: self.scripts.notes_lines(),
+            generation: self.generation + 1,
+        }
+    }
+
+    /// Returns whether a script has left something that later scripts can see and that a [`Legacy`] does not have.
+    pub(crate) fn leaves_state(&self) -> bool {
+        self.scripts.leaves_state() || self.functions.as_ref().is_some_and(Machine::leaves_state)
     }
 
     /// Creates an engine. `slice` is in instructions, `memory_limit` in bytes.
@@ -217,8 +251,7 @@ impl Vm {
             sha,
             function: None,
             tag,
-            // Valkey shows the body with SCRIPT SHOW.
-            text: if tag.is_some() || self.version.is_valkey() { body.into() } else { Box::default() },
+            text: body.into(),
             flags,
             chunk,
             generation: self.generation,
@@ -278,7 +311,7 @@ impl Vm {
     }
 
     /// Returns whether a script was loaded since the last flush. Functions survive it.
-    fn knows(&self, script: &Script) -> bool {
+    pub(crate) fn knows(&self, script: &Script) -> bool {
         script.0.function.is_some() || script.0.generation == self.generation
     }
 

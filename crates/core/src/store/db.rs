@@ -33,6 +33,7 @@ impl Now {
 }
 
 /// A key's value, expiry and last use.
+#[derive(Clone)]
 pub struct Entry {
     /// The value.
     pub value: Value,
@@ -63,7 +64,7 @@ impl Entry {
 }
 
 /// One numbered database.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Db {
     keys: SlabMap<Entry>,
     /// The number of keys with an expiry.
@@ -136,6 +137,7 @@ impl Db {
 }
 
 /// All databases of a node, and the wheel with its timers.
+#[derive(Clone)]
 pub struct Store {
     /// The databases by number.
     pub dbs: Vec<Db>,

@@ -65,6 +65,7 @@ impl Default for TimerId {
 /// A slab entry: a timer, linked into one list, or a free entry, linked into the free list by `next`. Packed to 28 bytes for a
 /// payload of 8: every lock has one.
 #[repr(Rust, packed(4))]
+#[derive(Clone, Copy)]
 struct Node<T> {
     deadline_ms: u64,
     payload: T,
@@ -91,7 +92,8 @@ const EMPTY: List = List { head: NIL, tail: NIL };
 
 /// Timers with payloads of type `T`. They fire in the order of their deadlines; equal deadlines fire in the order
 /// armed.
-pub struct Wheel<T> {
+#[derive(Clone)]
+pub struct Wheel<T: Copy> {
     now_ms: u64,
     nodes: Vec<Node<T>>,
     first_free: u32,

@@ -5,6 +5,7 @@
 //! observe and interfere through [`Stages`], or between two events.
 
 pub mod clock;
+mod copy;
 mod replication;
 mod request;
 pub mod snapshot;

@@ -25,7 +25,7 @@ pub struct Cost {
 }
 
 /// The costs of the scripts of one node.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Costs {
     pub on: bool,
     by_script: BTreeMap<Sha, Cost>,

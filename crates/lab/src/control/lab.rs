@@ -42,7 +42,7 @@ pub struct Lab {
     pub(crate) awaits: Vec<Await>,
     pub(super) recorder: Option<Box<Recorder>>,
     /// A script's SIM command was applied, which may have let a node go on.
-    may_have_resumed: bool,
+    pub(super) may_have_resumed: bool,
     /// In the replay of an older trace: jumps and resets act on the nodes' clocks only, and a reset keeps numbers.
     pub(crate) keeps_old_clock: bool,
     /// How the driver opens the file of SIM.TRACE START, if clients may write files.

@@ -9,6 +9,8 @@
 pub mod action;
 pub mod args;
 pub mod commands;
+#[cfg(feature = "replay")]
+mod copy;
 mod cost;
 pub mod gates;
 mod lab;
@@ -68,6 +70,7 @@ impl std::fmt::Debug for Control {
 }
 
 /// The fault rules, the gates, and everything they hold. All nodes of a world share it.
+#[derive(Clone)]
 pub struct Control {
     pub rules: Rules,
     pub gates: Gates,

@@ -239,7 +239,7 @@ impl Lab {
         } else {
             self.world.set_up(conn, argv);
         }
-        self.drain();
+        self.drain(|_, _| {});
     }
 
     /// Makes the trace of the replay have digests after these events, as the replayed one has.
@@ -263,14 +263,28 @@ impl Lab {
         }
     }
 
-    /// Takes and discards all output, like a driver whose clients read at once.
-    pub(crate) fn drain(&mut self) {
+    /// Takes all output, like a driver whose clients read at once, and shows it to `each`.
+    pub(crate) fn drain(&mut self, mut each: impl FnMut(ConnId, &[u8])) {
         let mut dirty = Vec::new();
         self.take_dirty(&mut dirty);
         let mut bytes = Vec::new();
         for conn in dirty {
             bytes.clear();
             self.take_output(conn, &mut bytes);
+            if !bytes.is_empty() {
+                each(conn, &bytes);
+            }
+        }
+    }
+
+    /// Fires the timers that are due up to `mono_us`, until event number `event` has happened. The clock stops there.
+    pub(crate) fn fire_until(&mut self, event: u64, mono_us: u64) {
+        while self.world.events() < event
+            && let Some(due_us) = self.next_due_ms().map(|due_ms| due_ms.saturating_mul(1000))
+            && due_us <= mono_us
+        {
+            let now_us = self.world.clock().now().mono_us;
+            self.advance_while(due_us.max(now_us), |lab, _| lab.world.events() < event);
         }
     }
 }

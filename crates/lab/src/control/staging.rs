@@ -24,6 +24,7 @@ use redlatch_locks::check::{self, Checker};
 use redlatch_locks::role::{Recognised, recognise};
 
 /// The part of the control plane that the core calls while it handles an event. All nodes of a world share it.
+#[derive(Clone)]
 pub struct Staging {
     pub(crate) control: RefCell<Control>,
     /// The observers of each node.
@@ -46,6 +47,7 @@ pub struct Staging {
 }
 
 /// The observers of one node: invariant checks, script costs, clock skews.
+#[derive(Clone)]
 pub(crate) struct Watch {
     pub checker: Option<Box<Checker>>,
     pub costs: Costs,

@@ -8,6 +8,8 @@
 pub mod cost;
 #[cfg(feature = "replay")]
 pub mod line;
+#[cfg(feature = "replay")]
+pub mod player;
 pub mod record;
 #[cfg(feature = "replay")]
 pub mod replay;
@@ -16,12 +18,18 @@ mod secrets;
 pub mod show;
 #[cfg(feature = "replay")]
 pub mod svg;
+#[cfg(feature = "replay")]
+pub mod tape;
 
 #[cfg(feature = "replay")]
 pub use line::{Conn, Header, Line, LineError, NodeHeader};
+#[cfg(feature = "replay")]
+pub use player::Player;
 pub use record::Recorder;
 #[cfg(feature = "replay")]
 pub use replay::{Replay, ReplayError, TraceError};
+#[cfg(feature = "replay")]
+pub use tape::Tape;
 
 use redlatch_core::world::ClockMode;
 
@@ -29,7 +37,7 @@ use redlatch_core::world::ClockMode;
 pub const FORMAT: u32 = 1;
 
 /// Returns the name of a clock mode in a header.
-fn clock_name(mode: ClockMode) -> String {
+pub(crate) fn clock_name(mode: ClockMode) -> String {
     match mode {
         ClockMode::Real => "real".to_owned(),
         ClockMode::Manual => "manual".to_owned(),

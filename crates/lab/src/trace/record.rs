@@ -14,7 +14,7 @@ use redlatch_core::world::ConnId;
 use redlatch_locks::check::Finding;
 
 /// Lines that wait for the driver to take them.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Recorder {
     buf: Vec<u8>,
     secrets: Secrets,

@@ -1,9 +1,9 @@
 //! Replays a trace in this process and compares every output.
 
-use std::collections::VecDeque;
-
 use super::FORMAT;
 use super::line::{Conn, Header, Line, LineError, clock_mode, to_bytes};
+use super::player::Player;
+use super::tape::{Tape, whole_lines};
 use crate::control::Lab;
 use crate::control::args::{Args, SimError};
 use crate::control::commands::check::parse_checks;
@@ -115,129 +115,26 @@ impl Replay {
     }
 
     fn run_in(text: &str, prepare: impl FnOnce(&mut Lab)) -> Result<(Replay, Lab), ReplayError> {
-        let mut lines = read(text);
-        let header = match lines.next() {
-            Some((_, _, Ok(Line::Head(header)))) => header,
-            Some((line, _, Err(error))) => return Err(ReplayError::Malformed { line, error: error.into() }),
-            _ => return Err(ReplayError::Malformed { line: 1, error: TraceError::NoHeader }),
-        };
-        let mut lab = build(&header).map_err(|error| ReplayError::Malformed { line: 1, error })?;
-        prepare(&mut lab);
-        let mut report = Replay::default();
-        let mut produced = Vec::new();
-        // Lines of one side that the other has not reached yet: the trace has the outputs of timers before the input
-        // whose time makes the replay fire them.
-        let mut recorded: VecDeque<(usize, &str)> = VecDeque::new();
-        let mut replayed: VecDeque<String> = VecDeque::new();
-        let mut last_digest = None;
-        let mut helped = None;
-        while let Some((number, source, line)) = lines.next() {
-            let malformed = |error| ReplayError::Malformed { line: number, error };
-            let line = line.map_err(|error| malformed(error.into()))?;
-            if report.complete {
-                return Err(malformed(TraceError::AfterEnd));
-            }
-            recorded.push_back((number, source));
-            match line {
-                Line::Out { .. } | Line::Check { .. } => report.outputs += 1,
-                Line::Dig { .. } => report.digests += 1,
-                Line::Cut { c, .. } => lab.expect_cut(c.node, c.number),
-                _ => {
-                    // A trace does not have how fast clients read, only which of them were disconnected as too slow.
-                    let (cuts, digests) = outputs_before_next_input(lines.clone());
-                    for conn in cuts {
-                        lab.expect_cut(conn.node, conn.number);
-                    }
-                    // The input before a mark has seen those behind it.
-                    if !matches!(line, Line::Mark { .. }) {
-                        lab.expect_digests(digests.into_iter());
-                    }
-                    // A request has already written the mark that it asks for.
-                    let is_written = matches!(line, Line::Mark { .. })
-                        && replayed.get(recorded.len() - 1).is_some_and(|mark| mark == source);
-                    if let Line::Req { e, c, a, .. } = &line
-                        && a.first().is_some_and(|name| name.eq_ignore_ascii_case("SIM.HELP"))
-                    {
-                        helped = Some((*e, *c));
-                    }
-                    if !is_written {
-                        apply(&mut lab, &line).map_err(malformed)?;
-                    }
-                    report.inputs += 1;
-                    report.complete = matches!(line, Line::End { .. });
-                    lab.take_trace(&mut produced);
-                    replayed.extend(String::from_utf8_lossy(&produced).lines().map(str::to_owned));
-                    produced.clear();
-                }
-            }
-            while let (Some(&(line, expected)), Some(line_replayed)) = (recorded.front(), replayed.front()) {
-                if expected != line_replayed && !is_about_release(expected, line_replayed, helped) {
-                    return Err(ReplayError::Differs {
-                        line,
-                        recorded: Some(expected.to_owned()),
-                        replayed: replayed.pop_front(),
-                        last_digest,
-                    });
-                }
-                if let Ok(Line::Dig { e, .. }) = serde_json::from_str(expected) {
-                    last_digest = Some(e);
-                }
-                recorded.pop_front();
-                replayed.pop_front();
-            }
-        }
-        report.events = lab.world().events();
-        // An interrupted trace may lack the outputs of its last input, or the input whose outputs it has.
-        if report.complete && (!recorded.is_empty() || !replayed.is_empty()) {
-            let line = recorded.front().map_or_else(|| text.lines().count() + 1, |&(line, _)| line);
-            let recorded = recorded.pop_front().map(|(_, line)| line.to_owned());
-            return Err(ReplayError::Differs { line, recorded, replayed: replayed.pop_front(), last_digest });
-        }
-        Ok((report, lab))
+        let tape = Tape::of(text);
+        let mut player = Player::new(&tape)?;
+        prepare(player.lab_mut());
+        while player.step()? {}
+        player.finish()
     }
-}
-
-/// Returns the slow readers that the outputs up to the next input disconnect, and the events after which there are digests.
-fn outputs_before_next_input<'a>(
-    lines: impl Iterator<Item = (usize, &'a str, Result<Line, LineError>)>,
-) -> (Vec<Conn>, Vec<u64>) {
-    let (mut cuts, mut digests) = (Vec::new(), Vec::new());
-    for (_, _, line) in lines {
-        match line {
-            Ok(Line::Cut { c, .. }) => cuts.push(c),
-            Ok(Line::Dig { e, .. }) => digests.push(e),
-            Ok(Line::Out { .. } | Line::Check { .. } | Line::Mark { .. }) => {}
-            _ => break,
-        }
-    }
-    (cuts, digests)
-}
-
-/// Returns whether two lines are the reply to SIM.HELP, which tells about the release and not about the run.
-/// `helped`: the event of the last SIM.HELP, and its client.
-fn is_about_release(recorded: &str, replayed: &str, helped: Option<(u64, Conn)>) -> bool {
-    [recorded, replayed].iter().all(|line| match serde_json::from_str(line) {
-        Ok(Line::Out { e, c, .. }) => Some((e, c)) == helped,
-        _ => false,
-    })
 }
 
 /// Parses the lines of a trace: the number of each, its text, and the parsed line.
 ///
 /// A last line that a killed process has left unfinished is left out.
 pub fn read(text: &str) -> impl Iterator<Item = (usize, &str, Result<Line, LineError>)> + Clone {
-    let whole = match text.rsplit_once('\n') {
-        Some((whole, last)) if serde_json::from_str::<Line>(last).is_err_and(|error| error.is_eof()) => whole,
-        _ => text,
-    };
-    whole.lines().enumerate().map(|(index, line)| {
+    whole_lines(text).lines().enumerate().map(|(index, line)| {
         let parsed = serde_json::from_str(line).map_err(|error| LineError::Syntax(error.to_string()));
         (index + 1, line, parsed)
     })
 }
 
 /// Creates a lab from the header of a trace, and starts recording.
-fn build(header: &Header) -> Result<Lab, TraceError> {
+pub(super) fn build(header: &Header) -> Result<Lab, TraceError> {
     if header.format != FORMAT {
         return Err(TraceError::UnsupportedFormat(header.format));
     }
@@ -281,23 +178,32 @@ fn ready_conn(lab: &Lab, conn: Conn) -> Result<ConnId, TraceError> {
 }
 
 /// Feeds an input into the lab, at its time.
-fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
-    let (t, last_event, words) = match line {
+pub(super) fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
+    let (t, last_event) = match line {
         Line::Open { e, t, .. }
+        | Line::Req { e, t, .. }
         | Line::Bad { e, t, .. }
         | Line::Close { e, t, .. }
         | Line::Slice { e, t, .. }
-        | Line::Await { e, t, .. } => (*t, e.saturating_sub(1), &[][..]),
-        Line::Req { e, t, a, .. } => (*t, e.saturating_sub(1), &a[..]),
-        Line::Mark { e, t, .. } | Line::End { e, t } => (*t, *e, &[][..]),
-        Line::Setup { t, a, .. } => (*t, u64::MAX, &a[..]),
+        | Line::Await { e, t, .. } => (*t, e.saturating_sub(1)),
+        Line::Mark { e, t, .. } | Line::End { e, t } => (*t, *e),
+        Line::Setup { t, .. } => (*t, u64::MAX),
         Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {
             return Err(TraceError::Unexpected);
         }
     };
+    lab.replay_to(t, last_event);
+    feed(lab, line)
+}
+
+/// Feeds an input into the lab, at the present time. Outputs are no inputs: they have no effect.
+pub(crate) fn feed(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
+    let words = match line {
+        Line::Req { a, .. } | Line::Setup { a, .. } => &a[..],
+        _ => &[],
+    };
     let bytes = words.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
     let argv: Vec<&[u8]> = bytes.iter().map(Vec::as_slice).collect();
-    lab.replay_to(t, last_event);
     match line {
         Line::Open { c, addr, laddr, control, .. } => {
             lab.open_numbered(c.node, c.number, *control, addr.clone(), laddr.clone())
@@ -331,6 +237,5 @@ fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
         Line::End { .. } => lab.end_trace(),
         Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {}
     }
-    lab.drain();
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use redlatch_core::node::secrets::{Hidden, Secret, is_secret_parameter};
 
 /// The stand-ins of a trace.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Secrets {
     /// Whether the trace shows its passwords.
     pub is_off: bool,

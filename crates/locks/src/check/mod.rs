@@ -116,6 +116,7 @@ pub const MAX_FINDINGS: usize = 1_000;
 const MAX_LOCKS: usize = 10_000;
 
 /// The checks of one node.
+#[derive(Clone)]
 pub struct Checker {
     checks: Checks,
     scripts: HashMap<Sha, Known, FixedState>,

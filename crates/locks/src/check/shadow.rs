@@ -32,6 +32,7 @@ const MAX_CONNECTIONS: usize = 256;
 const MAX_PERMITS: usize = 10_000;
 
 /// An object that the lock may be.
+#[derive(Clone)]
 struct Candidate {
     object: &'static Object,
     model: Box<dyn Model>,
@@ -47,6 +48,7 @@ struct Seat {
 }
 
 /// A request that may be repeated.
+#[derive(Clone)]
 struct Request {
     latch: Vec<u8>,
     reply: Vec<u8>,
@@ -57,6 +59,7 @@ struct Request {
 type Left = Option<(Vec<u8>, Option<i64>)>;
 
 /// One lock of real clients.
+#[derive(Clone)]
 pub struct Shadow {
     db: usize,
     name: Vec<u8>,
@@ -80,6 +83,7 @@ pub struct Shadow {
 }
 
 /// The operation of a script on a lock.
+#[derive(Clone)]
 pub struct Turn {
     call: Call,
     owner: Vec<u8>,

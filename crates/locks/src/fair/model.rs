@@ -67,6 +67,7 @@ impl State {
 }
 
 /// A fair lock.
+#[derive(Clone)]
 pub struct Fair {
     names: Names,
     queue_names: QueueNames,

@@ -54,6 +54,7 @@ fn adjust(role: Role, script: &[u8], draft: &mut Draft) {
 }
 
 /// The names that only fair locks have.
+#[derive(Clone)]
 pub struct QueueNames {
     pub queue: String,
     pub timeouts: String,

@@ -51,12 +51,14 @@ impl State {
 }
 
 /// The fields of one member in the hash.
+#[derive(Clone)]
 struct Fields {
     until: [String; OWNERS],
     holds: [String; OWNERS],
 }
 
 /// A group lock.
+#[derive(Clone)]
 pub struct FasterMultiLock {
     names: Names,
     fields: [Fields; MEMBERS.len()],

@@ -17,6 +17,7 @@ const OPERATIONS: &[Operation] = &[
 ];
 
 /// A count-down latch.
+#[derive(Clone)]
 pub struct CountDownLatch {
     names: Names,
     before: Option<i64>,

@@ -95,6 +95,7 @@ impl Client {
 }
 
 /// A lock that consists of several nodes.
+#[derive(Clone)]
 pub struct MultiLock {
     names: Names,
     /// The waiting time of the client in the last request.

@@ -19,6 +19,7 @@ struct State {
 }
 
 /// A lock that a file describes.
+#[derive(Clone)]
 pub struct OwnLock {
     names: Names,
     before: State,

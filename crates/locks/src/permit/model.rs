@@ -67,6 +67,7 @@ struct Asked {
 }
 
 /// A semaphore whose permits have leases.
+#[derive(Clone)]
 pub struct PermitSemaphore {
     names: Names,
     /// The key of the sorted set of held permits.

@@ -80,6 +80,7 @@ impl State {
 }
 
 /// A rate limiter.
+#[derive(Clone)]
 pub struct RateLimiter {
     names: Names,
     permits: PermitNames,

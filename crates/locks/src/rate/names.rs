@@ -56,6 +56,7 @@ fn adjust(role: Role, script: &[u8], draft: &mut Draft) {
 }
 
 /// The names that only rate limiters have: permits left and granted, for all clients and for each.
+#[derive(Clone)]
 pub struct PermitNames {
     pub left: String,
     pub taken: String,

@@ -69,6 +69,7 @@ struct Claim {
 }
 
 /// RLock or one of its variants.
+#[derive(Clone)]
 pub struct RLock {
     variant: Variant,
     names: Names,

@@ -83,6 +83,7 @@ struct Claim {
 }
 
 /// A read/write lock.
+#[derive(Clone)]
 pub struct ReadWriteLock {
     names: Names,
     hold_names: HoldNames,

@@ -38,6 +38,7 @@ fn adjust(role: Role, _: &[u8], draft: &mut Draft) {
 }
 
 /// The names that only read/write locks have.
+#[derive(Clone)]
 pub struct HoldNames {
     pub holds: [String; OWNERS],
     pub all_holds: String,

@@ -28,6 +28,7 @@ const OPERATIONS: &[Operation] = &[
 ];
 
 /// A semaphore.
+#[derive(Clone)]
 pub struct Semaphore {
     names: Names,
     before: Option<i64>,

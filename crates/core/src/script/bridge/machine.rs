@@ -119,6 +119,8 @@ pub(in crate::script) struct Shared {
     /// The registry key of the table that numbers objects.
     pub(super) object_numbers: Cell<c_int>,
     last_object_number: Cell<u64>,
+    /// Whether a script has left something that later scripts can see, besides the state of the random numbers.
+    pub leaves_state: Cell<bool>,
 }
 
 impl Shared {
@@ -143,6 +145,7 @@ impl Shared {
     }
 
     pub(super) fn next_object_number(&self) -> u64 {
+        self.leaves_state.set(true);
         self.last_object_number.set(self.last_object_number.get() + 1);
         self.last_object_number.get()
     }
@@ -244,6 +247,7 @@ impl Machine {
             proxies: RefCell::default(),
             object_numbers: Cell::new(ffi::LUA_REFNIL),
             last_object_number: Cell::default(),
+            leaves_state: Cell::default(),
         });
         let shared = NonNull::from(Box::leak(shared));
         // SAFETY: the pointer stays valid until `drop` has closed the state.
@@ -516,6 +520,12 @@ impl Machine {
 
     pub fn random(&self) -> Random {
         *self.shared().random.borrow()
+    }
+
+    /// Returns whether a script has left something that later scripts can see: options of `cjson`, or the numbers that
+    /// `tostring` shows for objects.
+    pub fn leaves_state(&self) -> bool {
+        self.shared().leaves_state.get()
     }
 
     pub fn set_random(&mut self, random: Random) {

@@ -93,6 +93,7 @@ impl Options {
     }
 
     fn bind(&self, lua: &mut Stack) {
+        lua.shared.leaves_state.set(true);
         lua.push_upvalue(1);
         if let Some(bytes) = lua.block_mut(-1) {
             bytes.copy_from_slice(&self.to_bytes());
