@@ -167,14 +167,15 @@ fn standing(journey: Journey) -> Lab {
 
 fn print_found(predicate: &str, journey: &Journey) {
     println!("{predicate}: after event {}", journey.event());
-    if let Some(two) = journey.owners().two() {
+    let two = journey.lab().with_history(|history| history.two_owners().cloned()).flatten();
+    if let Some(two) = two {
         print!("{two}");
     }
     journey.lines().for_each(|line| println!("  {line}"));
 }
 
 fn print(journey: &Journey, json: bool) {
-    let state = State::of(journey.lab(), journey.owners());
+    let state = State::of(journey.lab());
     match json {
         true => println!("{}", serde_json::to_string(&state).unwrap_or_default()),
         false => print!("{state}"),

@@ -13,6 +13,7 @@ mod functions;
 mod fuzz_cli;
 mod hostile;
 mod late_script;
+mod owners;
 mod random_replay;
 mod scenarios;
 mod script;

@@ -28,7 +28,7 @@
 //!
 //! Built on the models: [`check`] applies them to the requests of real clients, [`fuzz`] runs random schedules against
 //! them, and
-//! [`jar`] reads the scripts of a Redisson release.
+//! [`jar`] reads the scripts of a Redisson release. [`history`] judges who was told that he holds a lock, across nodes.
 
 pub mod args;
 pub mod binding;
@@ -38,6 +38,7 @@ pub mod fair;
 pub mod faster;
 #[cfg(feature = "fuzz")]
 pub mod fuzz;
+pub mod history;
 pub mod invariant;
 pub mod jar;
 pub mod latch;

@@ -8,7 +8,7 @@ use super::commands::run::Register;
 use super::commands::trace::OpenTrace;
 use super::commands::{Answer, Context, SimCommand, is_sim_command};
 use super::gates::At;
-use super::staging::Staging;
+use super::staging::{Staging, conn_of};
 use super::{Await, Due};
 use crate::trace::Recorder;
 use redlatch_core::error;
@@ -16,7 +16,7 @@ use redlatch_core::stages::{Interest, Plan, Stages, Verdict};
 use redlatch_core::wire::ProtocolError;
 use redlatch_core::world::snapshot::Snapshot;
 use redlatch_core::world::{ConnId, World, WorldOptions, streams};
-use redlatch_locks::check::{Checks, Finding, MAX_FINDINGS};
+use redlatch_locks::check::{Checks, Finding, Kinds, MAX_FINDINGS};
 
 /// A world with its control plane. Drivers (sockets, the in-process handle, replay) talk to it.
 ///
@@ -38,6 +38,11 @@ pub struct Lab {
     /// The checks that SIM.CHECK has turned on, and the violations that they have found.
     pub(crate) checks: Option<Checks>,
     pub(crate) findings: Vec<Finding>,
+    pub(crate) kinds: Kinds,
+    /// Whether checks look at the history of locks. In the replay of an older trace they do not.
+    pub(crate) judges_owners: bool,
+    /// Whether the history of locks is kept without checks too.
+    pub(crate) keeps_history: bool,
     /// Control connections that wait for tickets.
     pub(crate) awaits: Vec<Await>,
     pub(super) recorder: Option<Box<Recorder>>,
@@ -77,6 +82,9 @@ impl Lab {
             command_jump_ms: None,
             checks: None,
             findings: Vec::new(),
+            kinds: Kinds::default(),
+            judges_owners: true,
+            keeps_history: false,
             awaits: Vec::new(),
             recorder: None,
             may_have_resumed: false,
@@ -97,7 +105,7 @@ impl Lab {
         self.world.set_interest(Interest {
             requests: is_active,
             pushes: is_active,
-            scripts: self.checks.is_some() || counts,
+            scripts: self.checks.is_some() || counts || self.has_history(),
             calls: counts,
         });
     }
@@ -118,7 +126,7 @@ impl Lab {
         if self.checks.is_some() {
             self.take_findings(node);
         }
-        if self.recorder.is_some() {
+        if self.recorder.is_some() || self.has_history() {
             self.record_outputs();
         }
     }
@@ -170,16 +178,23 @@ impl Lab {
             Some(checker) => checker.take_findings(),
             None => return,
         };
+        self.keep_findings(found);
+    }
+
+    /// Keeps, logs and records violations.
+    pub(super) fn keep_findings(&mut self, found: Vec<Finding>) {
         for finding in found {
             if let Some(recorder) = &mut self.recorder {
                 recorder.finding(&finding);
             }
             let (key, owner) = (finding.key.escape_ascii(), finding.owner.escape_ascii());
             tracing::warn!(
-                event = finding.event, node, object = finding.object, %key, %owner,
-                invariant = finding.promise(), "an invariant of a lock is violated: {}", finding.violation.text
+                event = finding.event, node = finding.node, object = finding.object, %key, %owner,
+                invariant = finding.promise(), "an invariant of a lock is violated: {}", finding.to_string().trim_end()
             );
-            if self.findings.len() < MAX_FINDINGS {
+            let is_new = self.kinds.add(&finding);
+            let has_room = self.kinds.has_room(&finding) || !self.judges_owners;
+            if is_new && self.judges_owners || has_room && self.findings.len() < MAX_FINDINGS {
                 self.findings.push(finding);
             }
         }
@@ -196,6 +211,9 @@ impl Lab {
     /// Removes all data, rules, gates, states and measured skews, releases everything held, makes all nodes running masters, and
     /// moves their wall clocks back to the host's time. Rules, gates and tickets are numbered from 1 again.
     pub(crate) fn reset(&mut self) {
+        if let Some(history) = &mut *self.staging.history.borrow_mut() {
+            history.forget_locks();
+        }
         let gates: Vec<u64> = self.staging.control.borrow().gates.iter().map(|gate| gate.id).collect();
         self.staging.control.borrow_mut().rules.clear();
         gates.into_iter().for_each(|gate| self.remove_gate(gate));
@@ -267,6 +285,9 @@ impl Lab {
         if self.world.interest().requests && self.staging.control.borrow().has_abandoned() {
             self.remove_abandoned();
         }
+        if self.has_history() {
+            self.show_request(conn, argv);
+        }
         let is_sim = is_sim_command(name);
         if is_sim {
             // What it does to the clock begins at the present.
@@ -331,6 +352,9 @@ impl Lab {
     /// Closes the connection of a client.
     pub fn close(&mut self, conn: ConnId) {
         self.record(|recorder, when| recorder.of_conn("close", when, conn));
+        if let Some(history) = &mut *self.staging.history.borrow_mut() {
+            history.closed(conn_of(conn));
+        }
         self.world.begin(conn.node).close(conn.session);
         let gates = {
             let mut control = self.staging.control.borrow_mut();

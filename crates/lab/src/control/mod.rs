@@ -13,6 +13,7 @@ pub mod commands;
 mod copy;
 mod cost;
 pub mod gates;
+mod history;
 mod lab;
 pub mod matching;
 mod possible;

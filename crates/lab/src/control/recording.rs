@@ -1,12 +1,14 @@
 //! The lab's side of traces: recording a run, and feeding a recorded run in again.
 
 use super::Lab;
+use super::staging::conn_of;
 use crate::trace::Recorder;
 use crate::trace::record::When;
 use redlatch_core::node::replication::Role;
 use redlatch_core::node::session::{ReplyMode, SubscriptionKind};
 use redlatch_core::node::{Node, SessionId};
 use redlatch_core::world::ConnId;
+use redlatch_locks::history::Moment;
 
 impl Lab {
     /// Returns the number of the next event, and the present time.
@@ -24,30 +26,46 @@ impl Lab {
         }
     }
 
-    /// Records the outputs of an event.
+    /// Records the outputs of an event, and shows them to the history of locks.
     pub(super) fn record_outputs(&mut self) {
-        let Some(mut recorder) = self.recorder.take() else { return };
+        self.show_nodes();
+        let mut recorder = self.recorder.take();
+        let mut history = self.staging.history.borrow_mut().take();
         let event = self.world.events();
-        let mono_us = self.world.clock().now().mono_us;
+        let now = self.world.clock().now();
         let cut_off = std::mem::take(&mut *self.staging.cut_off.borrow_mut());
         for node in self.world.nodes_mut() {
             for &conn in cut_off.iter().filter(|conn| conn.node == node.index) {
-                recorder.of_conn("cut", When { event, mono_us }, conn);
+                if let Some(recorder) = &mut recorder {
+                    recorder.of_conn("cut", When { event, mono_us: now.mono_us }, conn);
+                }
             }
             // By client number: the order in which a driver takes output is not part of the run.
             for session in node.sessions.with_new_output() {
                 let conn = node.conn(session);
-                if let Some(session) = node.sessions.get_mut(session) {
-                    recorder.output(event, conn, session.output.take_untraced());
+                let Some(session) = node.sessions.get_mut(session) else { continue };
+                let bytes = session.output.take_untraced();
+                if let Some(history) = &mut history {
+                    history.received(Moment { event, now_ms: now.mono_ms() }, conn_of(conn), bytes);
+                }
+                if let Some(recorder) = &mut recorder {
+                    recorder.output(event, conn, bytes);
                 }
             }
         }
         let items =
             |node: &Node| node.sessions.len() + node.store.dbs.iter().map(|db| db.len()).sum::<usize>();
-        if recorder.wants_digest(event, || self.world.nodes().iter().map(|node| items(node) as u64).sum()) {
+        if let Some(recorder) = &mut recorder
+            && recorder.wants_digest(event, || self.world.nodes().iter().map(|node| items(node) as u64).sum())
+        {
             recorder.digest(event, &self.world.digest());
         }
-        self.recorder = Some(recorder);
+        self.recorder = recorder;
+        let found = history.as_mut().map(|history| history.take_findings()).unwrap_or_default();
+        *self.staging.history.borrow_mut() = history;
+        if !found.is_empty() {
+            self.judge_history(found);
+        }
     }
 
     /// Begins a trace. So that a replay can begin from the same state, random streams, checks, statistics, ages and script caches

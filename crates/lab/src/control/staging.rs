@@ -21,6 +21,7 @@ use redlatch_core::version::Version;
 use redlatch_core::wire::Reply;
 use redlatch_core::world::ConnId;
 use redlatch_locks::check::{self, Checker};
+use redlatch_locks::history::{Conn, History, Moment};
 use redlatch_locks::role::{Recognised, recognise};
 
 /// The part of the control plane that the core calls while it handles an event. All nodes of a world share it.
@@ -44,6 +45,8 @@ pub struct Staging {
     pub(crate) serves_anyone: Cell<bool>,
     /// A trace is being recorded, which takes `cut_off` after each event.
     pub(crate) is_recording: Cell<bool>,
+    /// Who holds which lock, if somebody wants to know.
+    pub(crate) history: RefCell<Option<Box<History>>>,
 }
 
 /// The observers of one node: invariant checks, script costs, clock skews.
@@ -71,6 +74,7 @@ impl Staging {
             cut_off: RefCell::default(),
             serves_anyone: Cell::new(false),
             is_recording: Cell::new(false),
+            history: RefCell::default(),
         }
     }
 
@@ -194,19 +198,26 @@ impl Stages for Staging {
         let mut watches = self.watches.borrow_mut();
         let Some(watch) = watches.get_mut(start.conn.node) else { return };
         self.note_skew(start, watch);
+        let mut history = self.history.borrow_mut();
+        if watch.checker.is_none() && history.is_none() {
+            return;
+        }
+        let script = start.script;
+        let lock = script.tag().and_then(|tag| self.recognised(tag));
+        let started = check::Start {
+            sha: script.digest(),
+            lock: lock.map(|lock| (lock.role, script.text())),
+            keys: start.keys,
+            argv: start.argv,
+            db: start.db,
+            client: start.conn.session.number,
+            is_sabotaged: self.has_injected_failure.get() && self.fail_call.borrow().is_some(),
+        };
         if let Some(checker) = &mut watch.checker {
-            let script = start.script;
-            let lock = script.tag().and_then(|tag| self.recognised(tag));
-            let started = check::Start {
-                sha: script.digest(),
-                lock: lock.map(|lock| (lock.role, script.text())),
-                keys: start.keys,
-                argv: start.argv,
-                db: start.db,
-                client: start.conn.session.number,
-                is_sabotaged: self.has_injected_failure.get() && self.fail_call.borrow().is_some(),
-            };
             checker.begin(&started, start.store);
+        }
+        if let Some(history) = &mut *history {
+            history.script_begins(&started, conn_of(start.conn), script.text(), start.store);
         }
     }
 
@@ -264,6 +275,10 @@ impl Stages for Staging {
         if let Some(checker) = &mut watch.checker {
             checker.finish(end.reply, end.event, end.node, end.store);
         }
+        if let Some(history) = &mut *self.history.borrow_mut() {
+            let moment = Moment { event: end.event, now_ms: end.store.now.mono_ms() };
+            history.script_ended(moment, end.node, end.store);
+        }
     }
 
     fn published(&self, node: usize, channel: &[u8], message: &[u8]) {
@@ -279,6 +294,11 @@ impl Stages for Staging {
             self.cut_off.borrow_mut().push(conn);
         }
     }
+}
+
+/// Returns the connection as the history of locks names it.
+pub(crate) fn conn_of(conn: ConnId) -> Conn {
+    Conn { node: conn.node, number: conn.session.number }
 }
 
 /// Returns the SHA-1 of the script that a request runs, in hexadecimal.

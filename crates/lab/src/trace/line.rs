@@ -66,6 +66,9 @@ pub struct Header {
     /// The arguments of SIM.CHECK ON, if checks are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<String>>,
+    /// Whether checks look at the history of locks.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judges_owners: bool,
     /// Whether passwords are hidden. Releases before 0.2 showed them.
     #[serde(default)]
     pub hides_passwords: bool,

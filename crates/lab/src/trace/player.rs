@@ -6,7 +6,6 @@ use super::line::{Conn, Line};
 use super::replay::{Replay, ReplayError, TraceError, apply, build};
 use super::tape::{Kind, Row, Tape};
 use crate::control::Lab;
-use redlatch_core::world::ConnId;
 
 /// Feeds the inputs of a trace into a lab, one line after the other, and compares every output.
 pub struct Player<'a> {
@@ -24,17 +23,9 @@ pub struct Player<'a> {
     helped: Option<(u64, Conn)>,
     /// Whether the lab checks locks that the recorded run did not check: violations are not compared then.
     has_own_checks: bool,
-    moved: Moved,
+    /// Whether the last step has applied an input, and did not only fire timers.
+    has_input: bool,
     produced: Vec<u8>,
-}
-
-/// What the last step has done.
-#[derive(Default)]
-pub struct Moved {
-    /// The input that was applied, unless only timers fired.
-    pub input: Option<Line>,
-    /// What clients have received.
-    pub received: Vec<(ConnId, Vec<u8>)>,
 }
 
 impl<'a> Player<'a> {
@@ -59,7 +50,7 @@ impl<'a> Player<'a> {
             last_digest: None,
             helped: None,
             has_own_checks: false,
-            moved: Moved::default(),
+            has_input: false,
             produced: Vec::new(),
         })
     }
@@ -94,9 +85,9 @@ impl<'a> Player<'a> {
         self.lab.world().events()
     }
 
-    /// Returns what the last step has done.
-    pub fn moved(&self) -> &Moved {
-        &self.moved
+    /// Returns whether the last step has applied an input, and did not only fire timers.
+    pub fn has_input(&self) -> bool {
+        self.has_input
     }
 
     /// Checks locks from here on, although the recorded run did not.
@@ -120,7 +111,7 @@ impl<'a> Player<'a> {
             last_digest: self.last_digest,
             helped: self.helped,
             has_own_checks: self.has_own_checks,
-            moved: Moved::default(),
+            has_input: false,
             produced: Vec::new(),
         })
     }
@@ -140,7 +131,7 @@ impl<'a> Player<'a> {
         if from < event
             && let Some(outputs) = rows.iter().position(|row| !is_output(row))
         {
-            self.clear_moved();
+            self.has_input = false;
             let mono_us = self.time_of(self.at + outputs)?;
             self.lab.fire_until(event, mono_us);
             self.take_outputs();
@@ -155,7 +146,7 @@ impl<'a> Player<'a> {
     /// The line cannot be replayed, or an output differs.
     pub fn step(&mut self) -> Result<bool, ReplayError> {
         let Some(&row) = self.tape.rows().get(self.at) else { return Ok(false) };
-        self.clear_moved();
+        self.has_input = false;
         let at = self.at;
         if self.report.complete {
             return Err(malformed(at, TraceError::AfterEnd));
@@ -190,7 +181,7 @@ impl<'a> Player<'a> {
         }
         self.report.inputs += 1;
         self.report.complete = matches!(line, Line::End { .. });
-        self.moved.input = Some(line);
+        self.has_input = true;
         self.take_outputs();
         Ok(())
     }
@@ -235,14 +226,8 @@ impl<'a> Player<'a> {
         }
     }
 
-    fn clear_moved(&mut self) {
-        self.moved.input = None;
-        self.moved.received.clear();
-    }
-
     fn take_outputs(&mut self) {
-        let received = &mut self.moved.received;
-        self.lab.drain(|conn, bytes| received.push((conn, bytes.to_vec())));
+        self.lab.drain(|_, _| {});
         self.lab.take_trace(&mut self.produced);
         let produced = String::from_utf8_lossy(&self.produced);
         let lines = produced.lines().filter(|line| !(self.has_own_checks && is_check(line)));

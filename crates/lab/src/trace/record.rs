@@ -74,6 +74,10 @@ impl Recorder {
             self.field("checks");
             self.list(&checks.words, |recorder, word| recorder.text(word));
         }
+        if lab.judges_owners {
+            self.field("judges_owners");
+            self.buf.extend_from_slice(b"true");
+        }
         self.field("hides_passwords");
         self.buf.extend_from_slice(b"true");
         if lab.serves_control_anywhere() {

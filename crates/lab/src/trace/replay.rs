@@ -152,6 +152,7 @@ pub(super) fn build(header: &Header) -> Result<Lab, TraceError> {
         Some(start_ms) => lab.world.clock_mut().set_start_ms(start_ms),
         None => lab.keeps_old_clock = true,
     }
+    lab.judges_owners = header.judges_owners;
     lab.begin_at(header.e, header.t);
     lab.serve_control_anywhere(header.control_anywhere);
     if let Some(args) = &header.checks {

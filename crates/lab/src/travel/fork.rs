@@ -8,8 +8,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::journey::{Journey, Place, TravelError, note_input};
-use super::owners::Owners;
+use super::journey::{Journey, Place, TravelError};
 use super::predicate::Judge;
 use crate::control::Lab;
 use crate::control::commands::is_sim_command;
@@ -209,7 +208,6 @@ fn order<'i>(inputs: &'i [Input], mut rng: Rng, options: &ForkOptions) -> Vec<(u
 /// One future.
 struct Fork<'a> {
     lab: Lab,
-    owners: Owners,
     judge: Option<Judge>,
     /// Inputs of clients that still wait for a reply.
     waiting: Vec<&'a Input>,
@@ -217,8 +215,8 @@ struct Fork<'a> {
 
 impl<'a> Fork<'a> {
     fn new(place: Place) -> Fork<'a> {
-        let Place { player, owners, judge, .. } = place;
-        Fork { lab: player.into_lab(), owners, judge, waiting: Vec::new() }
+        let Place { player, judge, .. } = place;
+        Fork { lab: player.into_lab(), judge, waiting: Vec::new() }
     }
 
     /// Runs the inputs, each at its time, until the predicate holds. Returns whether it does.
@@ -233,7 +231,7 @@ impl<'a> Fork<'a> {
             let mono_us = if is_manual { input.mono_us } else { mono_us };
             if mono_us > now_us {
                 self.lab.replay_to(mono_us, u64::MAX);
-                self.receive();
+                self.lab.drain(|_, _| {});
                 if self.holds()? {
                     return Ok(true);
                 }
@@ -274,23 +272,14 @@ impl<'a> Fork<'a> {
     fn apply(&mut self, input: &Input) {
         if feed(&mut self.lab, &input.line).is_ok() {
             self.lab.run_scripts();
-            note_input(&mut self.owners, &self.lab, &input.line);
-            self.receive();
-        }
-    }
-
-    fn receive(&mut self) {
-        let mut received = Vec::new();
-        self.lab.drain(|conn, bytes| received.push((Conn::from(conn), bytes.to_vec())));
-        for (conn, bytes) in received {
-            self.owners.received(&self.lab, conn, &bytes);
+            self.lab.drain(|_, _| {});
         }
     }
 
     fn holds(&mut self) -> Result<bool, String> {
         let Some(judge) = &mut self.judge else { return Ok(false) };
         judge.watch(&self.lab);
-        judge.holds(&mut self.lab, &self.owners)
+        judge.holds(&mut self.lab)
     }
 }
 

@@ -5,11 +5,9 @@
 
 use std::fmt;
 
-use super::owners::Owners;
 use super::predicate::{Judge, Predicate};
 use crate::control::Lab;
-use crate::trace::line::to_bytes;
-use crate::trace::{Line, Player, ReplayError, Tape};
+use crate::trace::{Player, ReplayError, Tape};
 
 /// The most copies that are kept. From then on every second one is dropped.
 const MAX_COPIES: usize = 256;
@@ -62,10 +60,9 @@ impl From<ReplayError> for TravelError {
     }
 }
 
-/// A place in a trace: the replay up to it, what it shows about locks, and what is known about the predicate.
+/// A place in a trace: the replay up to it, and what is known about the predicate.
 pub struct Place<'a> {
     pub(super) player: Player<'a>,
-    pub(super) owners: Owners,
     pub(super) judge: Option<Judge>,
     /// The line of the last input, and the last event that it led to.
     input: (usize, u64),
@@ -77,32 +74,21 @@ impl<'a> Place<'a> {
         if let Some(predicate) = predicate {
             predicate.prepare(&mut player);
         }
-        let mut owners = Owners::default();
-        owners.join_replicas(player.lab());
+        player.lab_mut().keep_history();
         let input = (0, player.event());
-        Ok(Place { player, owners, judge: predicate.map(Judge::new), input })
+        Ok(Place { player, judge: predicate.map(Judge::new), input })
     }
 
     pub(super) fn copy(&self) -> Result<Place<'a>, &'static str> {
-        Ok(Place {
-            player: self.player.copy()?,
-            owners: self.owners.clone(),
-            judge: self.judge.clone(),
-            input: self.input,
-        })
+        Ok(Place { player: self.player.copy()?, judge: self.judge.clone(), input: self.input })
     }
 
     /// Moves by one line or one timer, not beyond the event. Returns false if nothing is left.
     fn step_to(&mut self, event: u64) -> Result<bool, ReplayError> {
         let has_moved = self.player.step_to(event)?;
         if has_moved {
-            let moved = self.player.moved();
-            if let Some(input) = &moved.input {
+            if self.player.has_input() {
                 self.input = (self.player.at() - 1, self.player.event());
-                note_input(&mut self.owners, self.player.lab(), input);
-            }
-            for (conn, bytes) in &moved.received {
-                self.owners.received(self.player.lab(), (*conn).into(), bytes);
             }
             if let Some(judge) = &mut self.judge {
                 judge.watch(self.player.lab());
@@ -114,19 +100,6 @@ impl<'a> Place<'a> {
     fn go_to(&mut self, event: u64) -> Result<(), ReplayError> {
         while self.step_to(event)? {}
         Ok(())
-    }
-}
-
-/// Shows an input to those who keep account of locks.
-pub(super) fn note_input(owners: &mut Owners, lab: &Lab, input: &Line) {
-    match input {
-        Line::Req { e, c, a, .. } => {
-            let words: Vec<Vec<u8>> = a.iter().filter_map(|word| to_bytes(word).ok()).collect();
-            let argv: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-            owners.request(lab, *c, *e, &argv);
-        }
-        Line::Close { c, .. } => owners.closed(*c),
-        _ => {}
     }
 }
 
@@ -198,11 +171,6 @@ impl<'a> Journey<'a> {
     /// Returns the lab at this place.
     pub fn lab(&self) -> &Lab {
         self.place.player.lab()
-    }
-
-    /// Returns who holds which locks at this place.
-    pub fn owners(&self) -> &Owners {
-        &self.place.owners
     }
 
     pub(super) fn place(&self) -> &Place<'a> {
@@ -282,7 +250,8 @@ impl<'a> Journey<'a> {
     pub fn next_lock_event(&mut self) -> Result<bool, TravelError> {
         let from = self.event();
         while self.advance_one()? {
-            if self.place.owners.last_event > from {
+            let last_event = self.lab().with_history(|history| history.last_event);
+            if last_event.is_some_and(|event| event > from) {
                 return Ok(true);
             }
         }
@@ -305,9 +274,9 @@ impl<'a> Journey<'a> {
     /// As [`find`](Self::find).
     pub fn find_until(&mut self, event: u64) -> Result<bool, TravelError> {
         loop {
-            let Place { player, owners, judge, .. } = &mut self.place;
+            let Place { player, judge, .. } = &mut self.place;
             if let Some(judge) = judge
-                && judge.holds(player.lab_mut(), owners).map_err(TravelError::Script)?
+                && judge.holds(player.lab_mut()).map_err(TravelError::Script)?
             {
                 return Ok(true);
             }

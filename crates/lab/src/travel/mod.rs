@@ -6,7 +6,6 @@
 //! | `state` | everything there is at one moment, as text or JSON |
 //! | `predicate` | what is looked for, and whether it holds |
 //! | `asker` | the script of a predicate |
-//! | `owners` | who was told that he holds which lock, on which node and until when |
 //! | `fork` | other futures of one moment, and the event that made a violation inevitable |
 //! | `parting` | where two runs part |
 //!
@@ -15,7 +14,6 @@
 mod asker;
 pub mod fork;
 pub mod journey;
-pub mod owners;
 pub mod parting;
 pub mod predicate;
 pub mod state;

@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use super::asker::Asker;
-use super::owners::Owners;
 use crate::control::Lab;
 use crate::control::args::Args;
 use crate::control::commands::check::parse_checks;
@@ -122,9 +121,11 @@ impl Judge {
     ///
     /// # Errors
     /// The script of the predicate fails.
-    pub fn holds(&mut self, lab: &mut Lab, owners: &Owners) -> Result<bool, String> {
+    pub fn holds(&mut self, lab: &mut Lab) -> Result<bool, String> {
         Ok(match &self.predicate {
-            Predicate::TwoOwners => owners.two().is_some(),
+            Predicate::TwoOwners => {
+                lab.with_history(|history| history.two_owners().is_some()).unwrap_or_default()
+            }
             Predicate::Key { key, value } => entries(lab, key).flatten().any(|entry| match &entry.value {
                 Value::String(string) => string.to_vec() == *value,
                 _ => false,

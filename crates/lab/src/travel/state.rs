@@ -4,7 +4,6 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::owners::{Grant, LockId, Owners};
 use crate::control::Lab;
 use crate::control::staging::summary;
 use crate::trace::clock_name;
@@ -12,6 +11,7 @@ use redlatch_core::node::Node;
 use redlatch_core::node::replication::Role;
 use redlatch_core::node::session::{Session, SubscriptionKind};
 use redlatch_core::store::{Store, Value};
+use redlatch_locks::history::{Grant, History, LockId};
 use redlatch_locks::show::show_value;
 
 /// The most characters of a value, and the most keys of a database, that the text shows.
@@ -151,7 +151,7 @@ fn show(value: &Value) -> String {
 
 impl State {
     /// Describes a lab, and what clients were told about locks.
-    pub fn of(lab: &Lab, owners: &Owners) -> State {
+    pub fn of(lab: &Lab) -> State {
         let clock = lab.world().clock();
         let control = lab.staging.control.borrow();
         let now_ms = clock.now().mono_ms();
@@ -164,7 +164,7 @@ impl State {
             clock: clock_name(clock.mode()),
             digest: lab.world().digest(),
             nodes: lab.world().nodes().iter().map(NodeState::of).collect(),
-            locks: locks(lab, owners, now_ms),
+            locks: lab.with_history(|history| locks(lab, history, now_ms)).unwrap_or_default(),
             timers: lab
                 .pending_timers(usize::MAX)
                 .into_iter()
@@ -290,11 +290,10 @@ fn client(node: &Node, session: &Session) -> ClientState {
     }
 }
 
-fn locks(lab: &Lab, owners: &Owners, now_ms: u64) -> Vec<LockState> {
+fn locks(lab: &Lab, history: &History, now_ms: u64) -> Vec<LockState> {
     let mut all = Vec::new();
-    for lock in owners.locks() {
-        let grants =
-            owners.held(now_ms).find(|(held, _)| *held == lock).map_or(Vec::new(), |(_, grants)| grants);
+    for lock in history.locks() {
+        let grants = history.held(lock, now_ms);
         let stored: Vec<String> = lab.world().nodes().iter().filter_map(|node| stored(node, lock)).collect();
         if grants.is_empty() && stored.is_empty() {
             continue;

@@ -6,6 +6,7 @@
 //!
 //! | file | concept |
 //! |---|---|
+//! | `kinds` | violations by kind, with counts |
 //! | `reading` | the arguments of a script by their meaning |
 //! | `shadow` | one lock of real clients, translated for its models |
 //!
@@ -14,19 +15,23 @@
 //! as it is, and earlier grants no longer count. Scripts that cannot be judged are counted with the reason, and never
 //! reported as violations.
 
+mod kinds;
 mod reading;
 mod shadow;
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 use crate::binding::Binding;
+use crate::history::{Cause, Grant};
 use crate::invariant::Rules;
 use crate::model::{Message, Reply, Violation, Wanted, is_failure};
 use crate::role::Role;
 use crate::script_set::{LockScript, ScriptSet};
+pub use kinds::{Count, Kind, Kinds};
 use reading::{Reading, parts};
 use redlatch_core::script::sha1_hex;
 use redlatch_core::store::{Limits, Store};
@@ -53,6 +58,13 @@ impl Checks {
     pub fn is_object(name: &str) -> bool {
         Role::all().any(|role| role.name().split('.').next() == Some(name))
     }
+
+    /// Returns whether a violation is one that these settings select.
+    pub fn asks_for(&self, finding: &Finding) -> bool {
+        let object = finding.object.split('.').next().unwrap_or_default();
+        (self.objects.is_empty() || self.objects.iter().any(|name| name == object))
+            && self.wanted.contains(finding.violation.invariant, finding.violation.operation)
+    }
 }
 
 /// A violation and its circumstances.
@@ -74,6 +86,20 @@ pub struct Finding {
     /// The keys of the lock, one line for each.
     pub before: Vec<String>,
     pub after: Vec<String>,
+    /// What explains a violation that [`History`](crate::history::History) has found.
+    pub cause: Option<Cause>,
+    /// The grants that exclude each other, or the one that was lost, and what stands between.
+    pub grants: Vec<Grant>,
+    pub between: Vec<String>,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let colon = if self.grants.is_empty() { "" } else { ":" };
+        writeln!(f, "{}{colon}", self.violation.text)?;
+        self.grants.iter().try_for_each(|grant| writeln!(f, "  {grant}"))?;
+        self.between.iter().try_for_each(|happening| writeln!(f, "  between: {happening}"))
+    }
 }
 
 impl Finding {
@@ -83,12 +109,11 @@ impl Finding {
     }
 }
 
-/// Counts of judged and unjudged scripts.
+/// Counts of judged and unjudged operations.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Operations on locks.
     pub judged: u64,
-    /// The lock scripts that were not judged, by reason.
+    /// Those that were not judged, by reason.
     pub unjudged: BTreeMap<String, u64>,
 }
 

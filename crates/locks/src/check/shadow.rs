@@ -280,6 +280,9 @@ impl Shadow {
                         .collect(),
                     before: turn.before.iter().map(|line| show(line)).collect(),
                     after: after.iter().map(|line| show(line)).collect(),
+                    cause: None,
+                    grants: Vec::new(),
+                    between: Vec::new(),
                 });
             }
         }

@@ -4,7 +4,7 @@ use super::{Answer, Lab};
 #[cfg(feature = "own")]
 use crate::control::args::syntax;
 use crate::control::args::{Args, SimError, quoted, unknown};
-use redlatch_locks::check::{Checker, Checks, Finding, Tally};
+use redlatch_locks::check::{Checker, Checks, Finding, Kinds, Tally};
 use redlatch_locks::invariant::Rules;
 use redlatch_locks::model::Wanted;
 #[cfg(feature = "own")]
@@ -14,6 +14,7 @@ pub const USAGE: &[&str] = &[
     "SIM.CHECK ON [ALL | <object> | <promise> | <promise>@<operation> ...] [STRICT] [OWN <description>]",
     "SIM.CHECK OFF",
     "SIM.CHECK STATUS",
+    "SIM.CHECK REPORT",
     "SIM.CHECK LIST [SINCE <event>]",
     "SIM.CHECK RESET",
 ];
@@ -26,6 +27,8 @@ pub enum CheckCommand {
     Off,
     /// Returns what is checked, and how many runs of lock scripts were.
     Status,
+    /// Returns the violations by kind, and what was judged and what was not.
+    Report,
     /// Returns the violations found in or after an event.
     List(u64),
     /// Discards all violations and everything known of the locks.
@@ -34,10 +37,11 @@ pub enum CheckCommand {
 
 impl CheckCommand {
     pub fn parse(args: &mut Args) -> Result<CheckCommand, SimError> {
-        Ok(match &args.required("ON, OFF, STATUS, LIST or RESET")?.to_ascii_uppercase()[..] {
+        Ok(match &args.required("ON, OFF, STATUS, REPORT, LIST or RESET")?.to_ascii_uppercase()[..] {
             b"ON" => CheckCommand::On(parse_checks(args)?),
             b"OFF" => CheckCommand::Off,
             b"STATUS" => CheckCommand::Status,
+            b"REPORT" => CheckCommand::Report,
             b"LIST" => CheckCommand::List(match args.take("SINCE") {
                 true => args.int("an event", 0, i64::MAX)? as u64,
                 false => 0,
@@ -87,12 +91,13 @@ impl Lab {
         }
         drop(watches);
         self.checks = Some(checks);
-        self.refresh_interest();
+        self.begin_history();
     }
 
     /// Discards all violations and everything known of the locks.
     pub fn reset_checks(&mut self) {
         self.findings.clear();
+        self.kinds = Kinds::default();
         if let Some(checks) = self.checks.clone() {
             self.start_checks(checks);
         }
@@ -102,10 +107,13 @@ impl Lab {
     pub fn stop_checks(&mut self) {
         self.checks = None;
         self.staging.watches.borrow_mut().iter_mut().for_each(|watch| watch.checker = None);
+        if !self.keeps_history {
+            self.begin_history();
+        }
         self.refresh_interest();
     }
 
-    /// Returns the violations of lock invariants: the first 1,000.
+    /// Returns the violations of lock invariants: the first 100 of each kind, and no more than 1,000 but for the first of a kind.
     pub fn findings(&self) -> &[Finding] {
         &self.findings
     }
@@ -121,6 +129,52 @@ impl Lab {
             }
         }
         sum
+    }
+
+    /// Returns how many operations were judged on the history of locks, and how many could not be, by reason.
+    pub fn history_tally(&self) -> Tally {
+        self.with_history(|history| history.tally.clone()).unwrap_or_default()
+    }
+
+    /// Returns the kinds of violations that were found, with counts.
+    pub fn violation_kinds(&self) -> &Kinds {
+        &self.kinds
+    }
+
+    /// Returns a summary in lines of text: the violations by kind, and how many operations were judged and how many were not.
+    pub fn check_report(&self) -> Vec<String> {
+        let (models, owners) = (self.check_tally(), self.history_tally());
+        let unjudged = |tally: &Tally| tally.unjudged.values().sum::<u64>();
+        let mut lines = vec![format!(
+            "violations {}; scripts judged {}, not judged {}; operations judged on the history {}, not judged {}",
+            self.kinds.total(),
+            models.judged,
+            unjudged(&models),
+            owners.judged,
+            unjudged(&owners)
+        )];
+        for (kind, counted) in self.kinds.iter() {
+            let cause = kind.cause.map_or(String::new(), |cause| format!(", cause: {cause}"));
+            let (count, first, last) = (counted.count, counted.first, counted.last);
+            lines.push(format!(
+                "violated {count} times: {} of {}{cause}; first at event {first}, last at event {last}",
+                kind.promise, kind.object
+            ));
+            let first = self.findings.iter().find(|finding| {
+                finding.event == counted.first
+                    && finding.promise() == kind.promise
+                    && finding.cause == kind.cause
+            });
+            lines.extend(first.into_iter().flat_map(|finding| {
+                finding.to_string().lines().map(|line| format!("  {line}")).collect::<Vec<_>>()
+            }));
+        }
+        for (of, tally) in [("script", models), ("history", owners)] {
+            lines.extend(
+                tally.unjudged.iter().map(|(why, count)| format!("not judged {count} times ({of}): {why}")),
+            );
+        }
+        lines
     }
 
     pub(super) fn apply_check(&mut self, command: CheckCommand) -> Result<Answer, SimError> {
@@ -146,13 +200,27 @@ impl Lab {
                     Some(checks) => checks.words.join(" "),
                     None => "OFF".to_owned(),
                 };
-                Answer::facts([
+                let violations =
+                    if self.judges_owners { self.kinds.total() } else { self.findings.len() as u64 };
+                let mut facts = vec![
                     ("on", words.into()),
                     ("judged", tally.judged.into()),
                     ("unjudged", tally.unjudged.values().sum::<u64>().into()),
-                    ("violations", (self.findings.len() as u64).into()),
+                    ("violations", violations.into()),
                     ("reasons", reasons.collect::<Vec<Answer>>().into()),
-                ])
+                ];
+                if self.judges_owners {
+                    let tally = self.history_tally();
+                    let unjudged = tally.unjudged.values().sum::<u64>();
+                    facts.extend([
+                        ("operations judged", tally.judged.into()),
+                        ("operations not judged", unjudged.into()),
+                    ]);
+                }
+                facts.into_iter().flat_map(|(name, fact)| [name.into(), fact]).collect::<Vec<_>>().into()
+            }
+            CheckCommand::Report => {
+                self.check_report().into_iter().map(Answer::from).collect::<Vec<_>>().into()
             }
             CheckCommand::List(since) => {
                 let found = self.findings.iter().filter(|finding| finding.event >= since);
@@ -169,7 +237,7 @@ fn row(finding: &Finding) -> Answer {
         let owner = String::from_utf8_lossy(owner);
         Answer::from(format!("{letter} = {owner}"))
     });
-    Answer::facts([
+    let mut facts = vec![
         ("event", finding.event.into()),
         ("promise", finding.promise().into()),
         ("object", finding.object.into()),
@@ -184,5 +252,14 @@ fn row(finding: &Finding) -> Answer {
         ("before", lines(&finding.before).into()),
         ("after", lines(&finding.after).into()),
         ("owners", owners.collect::<Vec<_>>().into()),
-    ])
+    ];
+    if let Some(cause) = finding.cause {
+        let grants: Vec<String> = finding.grants.iter().map(|grant| grant.to_string()).collect();
+        facts.extend([
+            ("cause", cause.to_string().into()),
+            ("grants", lines(&grants).into()),
+            ("between", lines(&finding.between).into()),
+        ]);
+    }
+    facts.into_iter().flat_map(|(name, fact)| [name.into(), fact]).collect::<Vec<_>>().into()
 }

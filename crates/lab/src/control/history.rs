@@ -1,0 +1,76 @@
+//! The lab's side of the history of locks: what it sees, and which of its findings count.
+
+use super::Lab;
+use super::staging::conn_of;
+use redlatch_core::node::replication::Role;
+use redlatch_core::world::ConnId;
+use redlatch_locks::check::Finding;
+use redlatch_locks::history::{History, Moment};
+
+impl Lab {
+    /// Returns whether a history of locks is kept.
+    pub(super) fn has_history(&self) -> bool {
+        self.keeps_history || self.checks.is_some() && self.judges_owners
+    }
+
+    /// Begins a new history of locks, or none if nobody wants one.
+    pub(super) fn begin_history(&mut self) {
+        let history = self.has_history().then(|| Box::new(History::default()));
+        if history.is_some() && self.recorder.is_none() {
+            // What was sent before is not a reply to anything that the history has.
+            for node in self.world.nodes_mut() {
+                for session in node.sessions.with_new_output() {
+                    if let Some(session) = node.sessions.get_mut(session) {
+                        session.output.take_untraced();
+                    }
+                }
+            }
+        }
+        *self.staging.history.borrow_mut() = history;
+        self.show_nodes();
+        self.refresh_interest();
+    }
+
+    /// Keeps a history of locks from here on, whether or not checks are on.
+    pub fn keep_history(&mut self) {
+        self.keeps_history = true;
+        if self.staging.history.borrow().is_none() {
+            self.begin_history();
+        }
+    }
+
+    /// Asks the history of locks, if there is one.
+    pub fn with_history<T>(&self, ask: impl FnOnce(&History) -> T) -> Option<T> {
+        self.staging.history.borrow().as_deref().map(ask)
+    }
+
+    /// Shows a request that has arrived to the history of locks.
+    pub(super) fn show_request(&mut self, conn: ConnId, argv: &[&[u8]]) {
+        let at = Moment { event: self.when().event, now_ms: self.world.clock().now().mono_ms() };
+        let Some(node) = self.world.nodes().get(conn.node) else { return };
+        let Some(session) = node.sessions.get(conn.session) else { return };
+        if let Some(history) = &mut *self.staging.history.borrow_mut() {
+            history.request(at, conn_of(conn), session.db, argv, &node.store);
+        }
+    }
+
+    /// Shows to the history of locks which nodes share their data, and how many keys were evicted.
+    pub(super) fn show_nodes(&mut self) {
+        let at = Moment { event: self.world.events(), now_ms: self.world.clock().now().mono_ms() };
+        let mut history = self.staging.history.borrow_mut();
+        let Some(history) = &mut *history else { return };
+        for node in self.world.nodes() {
+            if let Role::Replica { of } = node.replication.role {
+                history.join(node.index, of);
+            }
+            history.evicted(at, node.index, node.stats.evicted_keys);
+        }
+    }
+
+    /// Keeps the findings of the history that the checks ask for.
+    pub(super) fn judge_history(&mut self, found: Vec<Finding>) {
+        let Some(checks) = self.checks.as_ref().filter(|_| self.judges_owners) else { return };
+        let found = found.into_iter().filter(|finding| checks.asks_for(finding)).collect();
+        self.keep_findings(found);
+    }
+}
