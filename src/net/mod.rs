@@ -116,6 +116,9 @@ impl Server {
         if lab.is_traced() {
             self.end_trace(&mut lab);
         }
+        if lab.is_checking() {
+            lab.check_report().iter().for_each(|line| tracing::warn!("{line}"));
+        }
     }
 
     /// What another thread sets before it stops the server, so that a script that loops does not keep it.

@@ -190,7 +190,7 @@ impl Lab {
             let (key, owner) = (finding.key.escape_ascii(), finding.owner.escape_ascii());
             tracing::warn!(
                 event = finding.event, node = finding.node, object = finding.object, %key, %owner,
-                invariant = finding.promise(), "an invariant of a lock is violated: {}", finding.to_string().trim_end()
+                invariant = finding.promise(), "an invariant of a lock is violated: {}", finding.to_string().trim_end().replace("\n  ", "; ")
             );
             let is_new = self.kinds.add(&finding);
             let has_room = self.kinds.has_room(&finding) || !self.judges_owners;

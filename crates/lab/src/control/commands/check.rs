@@ -136,6 +136,11 @@ impl Lab {
         self.with_history(|history| history.tally.clone()).unwrap_or_default()
     }
 
+    /// Returns whether checks are on.
+    pub fn is_checking(&self) -> bool {
+        self.checks.is_some()
+    }
+
     /// Returns the kinds of violations that were found, with counts.
     pub fn violation_kinds(&self) -> &Kinds {
         &self.kinds
