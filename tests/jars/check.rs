@@ -251,7 +251,9 @@ fn changes_outside_scripts_are_accepted() {
         app.call(client, "rlock.unlock", b);
         app.send(client, &["FLUSHALL"]);
     }
-    assert_eq!((app.found(), app.unjudged()), (vec![], vec![]));
+    // No script is to blame. The owner was not told, but where it was he who changed the lease, or where MULTI hides it.
+    assert_eq!((app.found(), app.unjudged()), (vec!["H1@acquire".to_owned(); 6], vec![]));
+    app.sim("SIM.CHECK RESET");
     // A lock that exists before the checks begin.
     app.sim("SIM.CHECK OFF");
     app.call(client, "rlock.acquire", a);

@@ -44,6 +44,8 @@ pub enum Asked {
         owner: Vec<u8>,
         /// The lease that remains if an outer hold is left.
         lease_ms: Option<u64>,
+        /// Whether the owner held the lock, by the data, when the request arrived.
+        was_there: bool,
     },
     ForceUnlock {
         lock: LockId,
@@ -112,9 +114,9 @@ impl History {
                 self.leave_out("a function of a library");
                 None
             }
-            b"DELIFEQ" => self.compare_and_delete(db, argv.get(1)?, argv.get(2)?),
+            b"DELIFEQ" => self.compare_and_delete(db, argv.get(1)?, argv.get(2)?, store),
             b"DELEX" if argv.get(2).is_some_and(|word| word.eq_ignore_ascii_case(b"IFEQ")) => {
-                self.compare_and_delete(db, argv.get(1)?, argv.get(3)?)
+                self.compare_and_delete(db, argv.get(1)?, argv.get(3)?, store)
             }
             b"DEL" | b"UNLINK" | b"DELEX" | b"GETDEL" => {
                 let keys = argv[1..].iter().map(|key| (db, key.to_vec()));
@@ -170,10 +172,11 @@ impl History {
         }
     }
 
-    fn compare_and_delete(&mut self, db: usize, key: &[u8], owner: &[u8]) -> Option<Asked> {
+    fn compare_and_delete(&mut self, db: usize, key: &[u8], owner: &[u8], store: &Store) -> Option<Asked> {
         let lock = (db, key.to_vec());
         self.locks.get_mut(&lock)?.proof = Proof::Shape;
-        Some(Asked::Unlock { lock, object: KEY_LOCK, owner: owner.to_vec(), lease_ms: None })
+        let was_there = stored_holds(store, &lock, owner) > 0;
+        Some(Asked::Unlock { lock, object: KEY_LOCK, owner: owner.to_vec(), lease_ms: None, was_there })
     }
 
     /// Remembers a script, and returns what it is for.
@@ -219,7 +222,9 @@ impl History {
                 Some(Asked::Acquire { lock, object, owner, lease_ms, says: Says::Script, stored })
             }
             "unlock" => {
-                Some(Asked::Unlock { lock, object, owner: word(OWNER)?.to_vec(), lease_ms: lease_ms() })
+                let owner = word(OWNER)?.to_vec();
+                let was_there = stored_holds(store, &lock, &owner) > 0;
+                Some(Asked::Unlock { lock, object, owner, lease_ms: lease_ms(), was_there })
             }
             "force_unlock" => Some(Asked::ForceUnlock { lock, object }),
             "renew" => Some(Asked::Renew {
@@ -243,6 +248,7 @@ fn stored_holds(store: &Store, (db, key): &LockId, owner: &[u8]) -> i64 {
     let entry = data.find(key).and_then(|slot| data.entry(slot)).filter(|entry| !entry.is_expired(store.now));
     match entry.map(|entry| &entry.value) {
         Some(Value::Hash(hash)) => hash.get(owner, store.now.wall_ms()).and_then(parse_i64).unwrap_or(0),
+        Some(Value::String(token)) => i64::from(token.to_vec() == owner),
         _ => 0,
     }
 }

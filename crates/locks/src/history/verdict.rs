@@ -126,8 +126,8 @@ impl History {
                     self.grant(lock, grant, at);
                 }
             }
-            Asked::Unlock { lock, object, owner, lease_ms } => {
-                self.released(at, asked_at, conn, (lock, object, owner, lease_ms), reply);
+            Asked::Unlock { lock, object, owner, lease_ms, was_there } => {
+                self.released(at, asked_at, conn, (lock, object, owner, lease_ms, was_there), reply);
             }
             Asked::ForceUnlock { lock, .. } => {
                 if reply == Reply::Int(1)
@@ -177,7 +177,7 @@ impl History {
                 {
                     known.proof = Proof::Shape;
                 }
-                self.released(at, asked_at, conn, (lock, KEY_LOCK, owner, None), Reply::Int(1));
+                self.released(at, asked_at, conn, (lock, KEY_LOCK, owner, None, true), Reply::Int(1));
             }
             Effect::Deleted { lock } => self.deleted(at, asked_at, conn, &lock),
             Effect::Missed { lock, owner } => self.lost(at, asked_at, conn, &lock, &owner, "script"),
@@ -268,7 +268,7 @@ impl History {
         at: Moment,
         asked_at: Moment,
         conn: Conn,
-        (id, object, owner, lease_ms): (LockId, &'static str, Vec<u8>, Option<u64>),
+        (id, object, owner, lease_ms, was_there): (LockId, &'static str, Vec<u8>, Option<u64>, bool),
         reply: Reply,
     ) {
         let Some(lock) = self.locks.get_mut(&id) else { return };
@@ -302,7 +302,8 @@ impl History {
                 }
             }
             _ => {
-                if was_first {
+                // Had it been there, the request itself has released it, and ran twice.
+                if was_first && !was_there {
                     lock.grants[index].releasing = None;
                     self.lost(at, asked_at, conn, &id, &owner, "unlock");
                 }
