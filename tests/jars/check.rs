@@ -219,6 +219,60 @@ fn correct_use_is_not_reported() {
     assert!(app.sim.lab().check_tally().judged > 100);
 }
 
+/// Locks of all kinds, used by three owners over the connections of a pool. Their leases often run out. `leases_ms`: those of
+/// read/write locks.
+fn use_all_locks(app: &mut App, leases_ms: &[i64]) {
+    let groups: [(&str, &[&str]); 5] = [
+        ("plain", &["rlock.acquire", "rlock.acquire", "rlock.unlock", "rlock.renew"]),
+        ("spin", &["spin.acquire", "spin.unlock", "rlock.renew"]),
+        ("fenced", &["fenced.acquire", "rlock.unlock", "rlock.renew"]),
+        ("fair", &["fair.acquire", "fair.try_acquire", "fair.unlock", "rlock.renew", "fair.acquire"]),
+        ("rw", &["rw.read.acquire", "rw.read.unlock", "rw.write.acquire", "rw.write.unlock"]),
+    ];
+    let clients: Vec<Client> = (0..3).map(|_| app.sim.connect(0)).collect();
+    let mut rng = redlatch_core::rng::Rng::new(5);
+    for _ in 0..20_000 {
+        let (lock, names) = groups[rng.below(groups.len())];
+        let owner = [A, B, "33333333-3333-4333-8333-333333333333:33"][rng.below(3)];
+        let leases_ms = if lock == "rw" { leases_ms } else { &[100, 200, 10_000] };
+        let lease_ms = leases_ms[rng.below(leases_ms.len())];
+        let client = clients[rng.below(3)];
+        app.call(client, names[rng.below(names.len())], Ask { lease_ms, ..Ask::of(lock, owner) });
+        let ms = if rng.below(200) == 0 { 10_001 } else { rng.below(60) };
+        app.sim.advance(ms as u64);
+    }
+}
+
+#[test]
+fn the_history_of_ordinary_use_has_no_violation() {
+    if jars::are_missing() {
+        return;
+    }
+    for release in ["3.23.5", "4.7.0"] {
+        let mut app = App::new(release, "H1 H2 H3 H4");
+        use_all_locks(&mut app, &[200]);
+        let found: Vec<String> = app.sim.findings().iter().map(ToString::to_string).collect();
+        assert_eq!(found, [""; 0], "{release}");
+        assert!(app.sim.lab().history_tally().judged > 10_000);
+    }
+}
+
+/// Where leases of read/write locks differ, Redisson loses some. Models and history name the same events.
+#[test]
+fn the_history_finds_two_owners_where_the_models_do() {
+    if jars::are_missing() {
+        return;
+    }
+    let mut app = App::new("4.7.0", "M1 H1");
+    use_all_locks(&mut app, &[100, 200, 10_000]);
+    let events = |promise: &str| -> Vec<u64> {
+        let found = app.sim.findings().iter().filter(|finding| finding.promise().starts_with(promise));
+        found.map(|finding| finding.event).collect()
+    };
+    assert_eq!(events("H1"), events("M1"));
+    assert_eq!(events("M1").len(), 4);
+}
+
 #[test]
 fn changes_outside_scripts_are_accepted() {
     if jars::are_missing() {

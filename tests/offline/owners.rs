@@ -292,3 +292,85 @@ fn a_thousand_violations_of_one_kind_do_not_hide_another() {
     assert!(report.contains("violated 1 times: H2@unlock of rlock, cause: deletion of the key"), "{report}");
     assert!(run.sim.findings().len() < 110);
 }
+
+/// The scripts of other libraries have other texts and replies, and leave the same traces in the data.
+const OBTAIN: &str = "local owner = redis.call('GET', KEYS[1]); if owner == ARGV[1] then \
+    redis.call('PEXPIRE', KEYS[1], ARGV[2]); return true elseif not owner then \
+    redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2]); return true end return false";
+const OBTAIN_ALL: &str = "for _, key in ipairs(KEYS) do if redis.call('exists', key) == 1 then return 0 end end \
+    for _, key in ipairs(KEYS) do redis.call('set', key, ARGV[1], 'PX', ARGV[2]) end return #KEYS";
+const RELEASE_AND_SIGNAL: &str = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('del', KEYS[2]) \
+    redis.call('lpush', KEYS[2], 1) redis.call('pexpire', KEYS[2], ARGV[2]) redis.call('del', KEYS[1]) return 0";
+
+#[test]
+fn locks_of_other_libraries_are_judged() {
+    let (first, second) = ("3c2f7d0e-70d4-4b57-9d0f-1", "77a1c0de-02b6-4a55-8a6e-2");
+    for (acquire, release) in [
+        (OBTAIN, COMPARE_AND_DELETE),
+        (OBTAIN_ALL, COMPARE_AND_DELETE),
+        (OBTAIN, RELEASE_AND_SIGNAL),
+        (OBTAIN_ALL, "DELEX"),
+    ] {
+        let mut run = Run::of(1);
+        let (a, b, other) = (run.connect(0, "a"), run.connect(0, "b"), run.connect(0, "other"));
+        let obtain = |run: &mut Run, client: Client, owner: &str| {
+            run.sim.call(client, &["EVAL", acquire, "1", "stock", owner, "1000"])
+        };
+        let give_back = |run: &mut Run, client: Client, owner: &str| match release {
+            "DELEX" => run.sim.call(client, &["DELEX", "stock", "IFEQ", owner]),
+            _ => run.sim.call(client, &["EVAL", release, "2", "stock", "signal", owner, "1000"]),
+        };
+        // Refused, released, given to the next, left to end, taken by the first, who comes too late.
+        for owner in [first, second, first] {
+            obtain(&mut run, a, owner);
+            obtain(&mut run, b, second);
+            give_back(&mut run, a, first);
+            obtain(&mut run, b, second);
+            run.sim.advance(1_001);
+            give_back(&mut run, b, second);
+        }
+        assert_eq!(run.sim.findings(), [], "{acquire} {release}");
+        obtain(&mut run, a, first);
+        run.call(other, "FLUSHALL");
+        obtain(&mut run, b, second);
+        let judged = run.sim.lab().history_tally();
+        assert!(judged.judged > 8, "{judged:?}");
+        run.only("H1@acquire", Cause::DataLoss, &[first, second]);
+    }
+}
+
+#[test]
+fn a_job_that_keeps_its_key_for_a_while_has_released_it() {
+    let mut run = Run::of(1);
+    let (a, b) = (run.connect(0, "a"), run.connect(0, "b"));
+    assert_eq!(run.call(a, "SET job-lock:report ADDED:12:00@one NX PX 60000"), "+OK\r\n");
+    assert_eq!(run.call(a, "SET job-lock:report ADDED:12:01@one XX PX 2000"), "+OK\r\n");
+    assert_eq!(run.call(b, "SET job-lock:report ADDED:12:01@two NX PX 60000"), "$-1\r\n");
+    run.sim.advance(2_001);
+    assert_eq!(run.call(b, "SET job-lock:report ADDED:12:02@two NX PX 60000"), "+OK\r\n");
+    assert_eq!(run.sim.findings(), []);
+}
+
+#[test]
+fn what_is_not_judged_is_counted_with_the_reason() {
+    let mut run = Run::of(1);
+    let (a, b) = (run.connect(0, "a"), run.connect(0, "b"));
+    run.call(a, "MULTI");
+    run.acquire(a, "a:1");
+    run.call(a, "EXEC");
+    run.call(b, "SUBSCRIBE channel");
+    run.call(b, "SET some:lock b NX");
+    run.sim.call(a, &["EVAL", "return redis.call('get', KEYS[1])", "1", "x"]);
+    run.control("SIM.NODE STATE 0 OOM ON");
+    run.acquire(a, "a:1");
+    let report = run.control("SIM.CHECK REPORT");
+    for reason in [
+        "violations 0; scripts judged ",
+        "rlock: inside MULTI",
+        "set-nx: the replies of its connection cannot be followed",
+        "script: a script that is not known, and has changed no lock",
+        "rlock: an error",
+    ] {
+        assert!(report.contains(reason), "{reason}: {report}");
+    }
+}

@@ -3,6 +3,7 @@
 use super::Lab;
 use super::staging::conn_of;
 use redlatch_core::node::replication::Role;
+use redlatch_core::node::session::{ReplyMode, Session, SubscriptionKind};
 use redlatch_core::world::ConnId;
 use redlatch_locks::check::Finding;
 use redlatch_locks::history::{History, Moment};
@@ -15,20 +16,31 @@ impl Lab {
 
     /// Begins a new history of locks, or none if nobody wants one.
     pub(super) fn begin_history(&mut self) {
-        let history = self.has_history().then(|| Box::new(History::default()));
-        if history.is_some() && self.recorder.is_none() {
-            // What was sent before is not a reply to anything that the history has.
-            for node in self.world.nodes_mut() {
-                for session in node.sessions.with_new_output() {
-                    if let Some(session) = node.sessions.get_mut(session) {
-                        session.output.take_untraced();
-                    }
-                }
+        let mut history = self.has_history().then(|| Box::new(History::default()));
+        if let Some(history) = &mut history {
+            let nodes = self.world.nodes().iter();
+            let sessions = nodes.flat_map(|node| node.sessions.iter().map(move |session| (node, session)));
+            for (node, session) in sessions.filter(|(_, session)| is_hard_to_follow(session)) {
+                history.ignore(conn_of(node.conn(session.id)));
+            }
+            if self.recorder.is_none() {
+                self.skip_outputs();
             }
         }
         *self.staging.history.borrow_mut() = history;
         self.show_nodes();
         self.refresh_interest();
+    }
+
+    /// Leaves out what was sent before: it is not a reply to anything that the history has.
+    fn skip_outputs(&mut self) {
+        for node in self.world.nodes_mut() {
+            for session in node.sessions.with_new_output() {
+                if let Some(session) = node.sessions.get_mut(session) {
+                    session.output.take_untraced();
+                }
+            }
+        }
     }
 
     /// Keeps a history of locks from here on, whether or not checks are on.
@@ -73,4 +85,11 @@ impl Lab {
         let found = found.into_iter().filter(|finding| checks.asks_for(finding)).collect();
         self.keep_findings(found);
     }
+}
+
+/// Returns whether messages come among the replies to a client, or replies are left out.
+fn is_hard_to_follow(session: &Session) -> bool {
+    let kinds = [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard];
+    let is_subscribed = kinds.into_iter().any(|kind| !session.subscriptions(kind).is_empty());
+    is_subscribed || session.monitor || session.reply_mode != ReplyMode::On
 }

@@ -45,6 +45,8 @@ const MAX_SCRIPTS: usize = 10_000;
 /// The most holders of one lock, and the most grants that are remembered after their end.
 const MAX_HOLDERS: usize = 64;
 const MAX_ENDED: usize = 8;
+/// The most requests of a client that wait for replies.
+const MAX_PENDING: usize = 10_000;
 /// The most happenings that are remembered, of the world and of one lock.
 const MAX_HAPPENINGS: usize = 256;
 const MAX_NOTES: usize = 8;
@@ -152,11 +154,12 @@ impl History {
         let client = self.clients.entry(conn).or_default();
         client.is_ignored |= matches!(&name[..], b"SUBSCRIBE" | b"PSUBSCRIBE" | b"SSUBSCRIBE" | b"MONITOR")
             || name == b"CLIENT" && argv.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"REPLY"));
+        client.is_ignored |= client.pending.len() >= MAX_PENDING;
         if client.is_ignored {
             *client = Client { is_ignored: true, ..Client::default() };
             if let Some(asked) = asked {
                 self.leave_out(&format!(
-                    "{}: its connection has no replies, or messages among them",
+                    "{}: the replies of its connection cannot be followed",
                     asked.object()
                 ));
             }
@@ -168,6 +171,11 @@ impl History {
         if let Some(client) = self.clients.get_mut(&conn) {
             client.pending.push_back(Pending { at, asked });
         }
+    }
+
+    /// Notes that the replies to a client cannot be told from messages.
+    pub fn ignore(&mut self, conn: Conn) {
+        self.clients.insert(conn, Client { is_ignored: true, ..Client::default() });
     }
 
     /// Notes that a client has left. It may still believe that it holds its locks.

@@ -282,10 +282,13 @@ impl History {
         let grant = &mut lock.grants[index];
         let was_first = grant.releasing == Some(asked_at.event);
         match reply {
-            // An outer hold is left.
+            // An outer hold is left, or other readers are.
             Reply::Int(0) if object != KEY_LOCK => {
                 grant.releasing = None;
                 grant.holds = grant.holds.saturating_sub(1);
+                if grant.is_shared && (grant.holds == 0 || !grant.has_all_holds) {
+                    return self.end(&id, &owner, conn);
+                }
                 if let (Some(lease_ms), Some(until_ms)) = (lease_ms, &mut grant.until_ms) {
                     *until_ms = (asked_at.now_ms.saturating_add(lease_ms)).min(*until_ms);
                 }
