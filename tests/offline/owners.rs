@@ -247,7 +247,7 @@ fn ordinary_use_is_no_violation() {
     let mut rng = redlatch_core::rng::Rng::new(11);
     let (mut granted, mut refused) = (0, 0);
     for round in 0..4_000_u64 {
-        let n = rng.below(4) as usize;
+        let n = rng.below(4);
         let (client, owner) = (clients[n], format!("{n}-5f0d7c1be9a84cf3:1"));
         match rng.below(12) {
             0 | 1 => match run.acquire(client, &owner) == NIL {
