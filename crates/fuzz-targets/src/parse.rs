@@ -1,13 +1,14 @@
 //! Targets that parse bytes of clients.
 
 use redlatch_core::glob;
+use redlatch_core::version::Version;
 use redlatch_core::wire::{RequestLimits, RequestParser};
 
 /// Fails if a stream of requests is parsed differently as a whole and byte by byte, or a request is longer than its
 /// input.
 pub fn request(bytes: &[u8]) {
     for authenticated in [false, true] {
-        let limits = RequestLimits { max_bulk_len: 1 << 20, authenticated };
+        let limits = RequestLimits { max_bulk_len: 1 << 20, authenticated, version: Version::DEFAULT };
         let whole = read(bytes, limits, bytes.len());
         let split = read(bytes, limits, 1);
         assert_eq!(whole, split);
