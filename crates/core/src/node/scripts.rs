@@ -182,7 +182,7 @@ impl Scripts {
     }
 
     /// Returns the Lua state. Creates it for the first script.
-    pub(super) fn vm(&mut self) -> &mut Vm {
+    pub(crate) fn vm(&mut self) -> &mut Vm {
         let version = self.version;
         self.vm.get_or_insert_with(|| Box::new(Vm::new(version)))
     }
