@@ -130,8 +130,7 @@ impl User {
     /// Returns whether a password logs the user in. Compares with every password, in constant time.
     pub fn accepts(&self, password: &[u8]) -> bool {
         let given = password::hash(password);
-        let is_known =
-            self.passwords.iter().fold(false, |found, hash| found | password::is_equal(hash, &given));
+        let is_known = self.passwords.iter().fold(false, |found, hash| found | hash.is_equal(&given));
         self.is_on && (self.no_password || is_known)
     }
 
@@ -191,14 +190,15 @@ impl User {
     }
 
     fn add_password(&mut self, hash: Hash) {
-        if !self.passwords.contains(&hash) {
+        if !self.passwords.iter().any(|known| known.is_equal(&hash)) {
             self.passwords.push(hash);
         }
         self.no_password = false;
     }
 
     fn remove_password(&mut self, hash: Hash) -> Result<(), RuleError> {
-        let at = self.passwords.iter().position(|known| *known == hash).ok_or(RuleError::NoSuchPassword)?;
+        let at = self.passwords.iter().position(|known| known.is_equal(&hash));
+        let at = at.ok_or(RuleError::NoSuchPassword)?;
         self.passwords.remove(at);
         Ok(())
     }

@@ -77,6 +77,8 @@ pub struct Config {
     values: Vec<String>,
     pub databases: usize,
     pub maxclients: usize,
+    /// The largest `maxclients` for which the process has file descriptors; its driver tells.
+    pub most_clients: usize,
     pub requirepass: Vec<u8>,
     pub protected_mode: bool,
     pub debug_command: DebugCommand,
@@ -107,6 +109,7 @@ impl Config {
             values: PARAMS.iter().map(|param| param.default_in(version).to_owned()).collect(),
             databases: 16,
             maxclients: 0,
+            most_clients: usize::MAX,
             requirepass: Vec::new(),
             protected_mode: false,
             debug_command: DebugCommand::No,
@@ -180,11 +183,22 @@ impl Config {
             classes = PARAMS[target].keyspace_events(value).unwrap_or(classes);
             values[target] =
                 PARAMS[target].parse(value, &values[target]).map_err(|why| failed(param.name, &why))?;
+            self.check_clients(param.name, &values[target])?;
         }
         self.values = values;
         self.notify_keyspace_events = classes;
         self.refresh();
         Ok(())
+    }
+
+    /// Fails if a new `maxclients` needs more file descriptors than the process may open.
+    fn check_clients(&self, name: &str, value: &str) -> Result<(), Error> {
+        let most = self.most_clients;
+        if name != "maxclients" || value.parse().is_ok_and(|clients: usize| clients <= most) {
+            return Ok(());
+        }
+        let why = "The operating system is not able to handle the specified number of clients, try with";
+        Err(failed("maxclients", &format_args!("{why} {most}")))
     }
 
     /// Sets a parameter at start-up, when even fixed parameters may be set.

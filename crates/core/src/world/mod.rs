@@ -401,6 +401,7 @@ impl World {
             max_bulk_len: node.config.proto_max_bulk_len,
             authenticated: (node.sessions.get(conn.session))
                 .is_none_or(|session| !node.must_authenticate(session)),
+            version: node.config.version,
         }
     }
 
