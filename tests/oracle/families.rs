@@ -40,6 +40,7 @@ families! {
     [as_redis_7_0 "7.0", as_redis_7_4 "7.4", as_redis_8_6 "8.6", as_valkey_9_1 "valkey-9.1"]
     blocking,
     clients,
+    cluster,
     conditions,
     connection,
     dump,

@@ -130,6 +130,7 @@ fn unknown_subcommand(ctx: &mut Ctx) -> Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     Bitmap,
+    Cluster,
     Connection,
     Generic,
     Geo,
@@ -162,7 +163,7 @@ impl Group {
             Group::Stream => &["stream"],
             Group::String => &["string"],
             Group::Transactions => &["transaction"],
-            Group::PubSub | Group::Server => &[],
+            Group::Cluster | Group::PubSub | Group::Server => &[],
         }
     }
 
@@ -170,6 +171,7 @@ impl Group {
     pub fn name(self) -> &'static str {
         match self {
             Group::Bitmap => "bitmap",
+            Group::Cluster => "cluster",
             Group::Connection => "connection",
             Group::Generic => "generic",
             Group::Geo => "geo",
