@@ -14,6 +14,7 @@ mod fuzz_cli;
 mod hostile;
 mod late_script;
 mod random_replay;
+mod replication;
 mod scenarios;
 mod script;
 mod security;

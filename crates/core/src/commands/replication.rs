@@ -133,8 +133,7 @@ fn failover(ctx: &mut Ctx) -> Outcome {
     if !heir.online {
         return Err(Error::new("ERR FAILOVER target replica is not online."));
     }
-    let heir = ctx.node.replication.ports.iter().position(|port| *port == heir.port).ok_or(error::SYNTAX)?;
-    ctx.node.replication.wish = Some(Wish::HandOver { heir });
+    ctx.node.replication.wish = Some(Wish::HandOver { heir: heir.node });
     ctx.reply.ok();
     Ok(())
 }

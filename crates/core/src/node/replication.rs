@@ -88,6 +88,8 @@ pub enum Wish {
 /// Another node, as INFO and ROLE describe it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
+    /// Its number in the world.
+    pub node: usize,
     pub port: String,
     pub offset: u64,
     pub online: bool,

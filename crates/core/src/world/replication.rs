@@ -167,7 +167,7 @@ impl World {
         let peer = |world: &World, index: usize, online: bool| {
             let node = &world.nodes[index];
             let port = node.config.get("port").unwrap_or("0").to_owned();
-            Peer { port, offset: node.replication.offset, online: online && !node.stopped }
+            Peer { node: index, port, offset: node.replication.offset, online: online && !node.stopped }
         };
         let replicas = self.replicas_of(master);
         let links: Vec<bool> =
