@@ -125,6 +125,7 @@ impl Config {
                 maxmemory: 0,
                 policy: eviction::Policy::NO_EVICTION,
                 samples: 0,
+                watches_changes: false,
                 decay: Decay { log_factor: 0, minutes: 0 },
                 replica_ignores: false,
             },
@@ -265,9 +266,12 @@ impl Config {
             0 => usize::MAX,
             most => most as usize,
         };
+        let maxmemory = int(self, "maxmemory") as u64;
+        let policy = eviction::Policy::parse(self.get("maxmemory-policy").unwrap_or_default());
         self.eviction = eviction::Limits {
-            maxmemory: int(self, "maxmemory") as u64,
-            policy: eviction::Policy::parse(self.get("maxmemory-policy").unwrap_or_default()),
+            maxmemory,
+            policy,
+            watches_changes: maxmemory > 0 || policy.order == Some(eviction::Order::Lrm),
             samples: int(self, "maxmemory-samples") as usize,
             decay: Decay {
                 log_factor: int(self, "lfu-log-factor") as u32,
