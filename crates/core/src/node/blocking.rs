@@ -311,10 +311,13 @@ impl Node {
 
     /// Unblocks a client that waits for data or replicas, as CLIENT UNBLOCK does. Returns whether it did.
     pub fn unblock_by_command(&mut self, id: SessionId, with_error: bool) -> bool {
-        let waits = self.sessions[id].blocked.as_ref();
-        let waits_for_data =
-            |wait| matches!(wait, Wait::List | Wait::SortedSet | Wait::Replicas(_) | Wait::AppendOnlyFile(_));
-        if !waits.is_some_and(|blocked| waits_for_data(blocked.wait)) {
+        let waits = self.sessions[id].blocked.as_ref().map(|blocked| blocked.wait);
+        let is_by_command = match waits {
+            Some(Wait::List | Wait::SortedSet | Wait::Stream | Wait::StreamGroup) => true,
+            Some(Wait::Replicas(_) | Wait::AppendOnlyFile(_)) => true,
+            _ => false,
+        };
+        if !is_by_command {
             return false;
         }
         let acks = self.acked_replicas(id);

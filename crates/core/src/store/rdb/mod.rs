@@ -86,7 +86,10 @@ fn check(payload: &[u8], reader: Version) -> Result<(), Refusal> {
     let version = u16::from_le_bytes([body[footer_at], body[footer_at + 1]]);
     // Valkey refuses what Redis has written since the two parted.
     let is_foreign = reader.is_valkey() && (12..80).contains(&version);
-    if version > format_version(reader) || is_foreign || crc64::checksum(body).to_le_bytes() != checksum {
+    // Zeros say that the payload has no checksum.
+    let is_unchecked = reader >= Version::V8_6 && checksum == [0; 8];
+    let is_intact = || crc64::checksum(body).to_le_bytes() == checksum;
+    if version > format_version(reader) || is_foreign || !is_unchecked && !is_intact() {
         return Err(Refusal::VersionOrChecksum);
     }
     Ok(())
