@@ -59,6 +59,13 @@ pub fn dump(value: &Value, version: Version, compress: bool) -> Vec<u8> {
     seal(writer.into_bytes(), version)
 }
 
+/// Returns the number of bytes of a value in a file, without its type.
+pub fn object_len(value: &Value, version: Version, compress: bool) -> usize {
+    let mut writer = Writer::new(compress);
+    save::value(&mut writer, value, version);
+    writer.into_bytes().len().saturating_sub(1)
+}
+
 /// Turns an object into a payload by appending the release's format version and the checksum.
 pub fn seal(mut object: Vec<u8>, version: Version) -> Vec<u8> {
     object.extend_from_slice(&format_version(version).to_le_bytes());
