@@ -82,10 +82,13 @@ fn option_words(text: &str) -> Vec<String> {
     words
 }
 
+/// Applies a line, given its name and values.
+type Apply<'a> = dyn FnMut(&str, &[String]) -> Result<(), String> + 'a;
+
 /// Reads configuration files, and what they include, line by line.
 pub(super) struct Files<'a> {
     /// Applies a line.
-    pub apply: &'a mut dyn FnMut(&str, &[String]) -> Result<(), String>,
+    pub apply: &'a mut Apply<'a>,
     pub depth: usize,
 }
 

@@ -312,12 +312,18 @@ impl Node {
     /// Unblocks a client that waits for data or replicas, as CLIENT UNBLOCK does. Returns whether it did.
     pub fn unblock_by_command(&mut self, id: SessionId, with_error: bool) -> bool {
         let waits = self.sessions[id].blocked.as_ref().map(|blocked| blocked.wait);
-        let is_by_command = match waits {
-            Some(Wait::List | Wait::SortedSet | Wait::Stream | Wait::StreamGroup) => true,
-            Some(Wait::Replicas(_) | Wait::AppendOnlyFile(_)) => true,
-            _ => false,
-        };
-        if !is_by_command {
+        let waits_for_data = matches!(
+            waits,
+            Some(
+                Wait::List
+                    | Wait::SortedSet
+                    | Wait::Stream
+                    | Wait::StreamGroup
+                    | Wait::Replicas(_)
+                    | Wait::AppendOnlyFile(_)
+            )
+        );
+        if !waits_for_data {
             return false;
         }
         let acks = self.acked_replicas(id);
