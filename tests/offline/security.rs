@@ -533,7 +533,7 @@ fn clients_are_served_while_very_many_keys_expire() {
 #[test]
 fn settings_that_name_files_write_none() {
     let server = Logged::start(
-        "mkdir data;",
+        "mkdir data; touch acl;",
         &[
             "--dir",
             "data",
@@ -542,7 +542,7 @@ fn settings_that_name_files_write_none() {
             "--logfile",
             "data/log",
             "--aclfile",
-            "data/acl",
+            "acl",
             "--appendonly",
             "yes",
         ],

@@ -53,6 +53,20 @@ pub enum ParseError {
     Unmatched(Vec<u8>),
 }
 
+impl ParseError {
+    /// Returns the text of the error, as ACL SETUSER has it after its code.
+    pub fn explain(&self) -> Vec<u8> {
+        match self {
+            ParseError::Rule(rule, why) => {
+                [b"Error in ACL SETUSER modifier '", c_text(rule), b"': ", why.text().as_bytes()].concat()
+            }
+            ParseError::Unmatched(word) => {
+                [b"Unmatched parenthesis in acl selector starting at '", c_text(word), b"'."].concat()
+            }
+        }
+    }
+}
+
 /// One user.
 #[derive(Clone, Debug)]
 pub struct User {

@@ -8,6 +8,7 @@ mod params;
 use std::borrow::Cow;
 
 use super::eviction;
+use crate::acl::{Context, User};
 use crate::error::Error;
 use crate::glob;
 use crate::node::notify::Class;
@@ -95,6 +96,8 @@ pub struct Config {
     pub slowlog_log_slower_than_us: i64,
     pub slowlog_max_len: usize,
     pub eviction: eviction::Limits,
+    /// The users of `user` lines and of the file of users: the name of each, and its rules.
+    pub users: Vec<Vec<Vec<u8>>>,
     /// The bytes of unread output at which a client is disconnected, 0 for no limit: for normal clients, for replicas
     /// (MONITOR clients here), and for subscribers.
     output_limits: [u64; 3],
@@ -129,6 +132,7 @@ impl Config {
                 decay: Decay { log_factor: 0, minutes: 0 },
                 replica_ignores: false,
             },
+            users: Vec::new(),
             output_limits: [0; 3],
         };
         config.refresh();
@@ -224,6 +228,33 @@ impl Config {
         if !(1..=1024).contains(&self.databases) {
             return Err("argument must be between 1 and 1024 inclusive".into());
         }
+        Ok(())
+    }
+
+    /// Returns whether a line of redis.conf may give a parameter several values.
+    pub fn takes_several_values(name: &str) -> bool {
+        let named = PARAMS.iter().filter(|param| param.name.eq_ignore_ascii_case(name));
+        named.into_iter().any(Param::takes_several_values)
+    }
+
+    /// Adds a user at start-up, given its name and rules.
+    ///
+    /// # Errors
+    /// If the name or a rule is wrong, or the user is there already.
+    pub fn add_user(&mut self, words: &[String]) -> Result<(), ConfigError> {
+        let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+        let [name, rules @ ..] = &words[..] else { return Err("wrong number of arguments".into()) };
+        if !User::is_valid_name(name) {
+            return Err("Usernames can't contain spaces or null characters".into());
+        }
+        if self.users.iter().any(|user| user[0] == *name) {
+            return Err("the user is there twice".into());
+        }
+        let context = Context::of(self);
+        User::new(name, context)
+            .with_rules(rules, context)
+            .map_err(|why| String::from_utf8_lossy(&why.explain()).into_owned())?;
+        self.users.push(words.iter().map(|word| word.to_vec()).collect());
         Ok(())
     }
 

@@ -115,21 +115,25 @@ impl Eviction {
 }
 
 impl Node {
-    /// Returns an estimate of the memory in use, in bytes.
-    pub fn used_memory(&self) -> u64 {
-        // `used_memory_startup` of each line of releases.
-        let base = match self.config.version {
+    /// Returns the bytes that a server of the release uses without keys: its `used_memory_startup`.
+    pub fn startup_memory(&self) -> u64 {
+        match self.config.version {
             version if version.is_valkey_since(Version::Valkey9_0) => 998_400,
             version if version.is_valkey() => 958_928,
             version if version >= Version::V8_2 => 716_208,
             version if version >= Version::V8_0 => 662_360,
             version if version >= Version::V7_2 => 946_264,
             _ => 876_192,
-        };
-        base + match &self.eviction.weights {
-            Some(_) => self.eviction.bytes,
-            None => self.weigh_all().map(|(_, _, weight)| weight as u64).sum(),
         }
+    }
+
+    /// Returns an estimate of the memory in use, in bytes.
+    pub fn used_memory(&self) -> u64 {
+        self.startup_memory()
+            + match &self.eviction.weights {
+                Some(_) => self.eviction.bytes,
+                None => self.weigh_all().map(|(_, _, weight)| weight as u64).sum(),
+            }
     }
 
     /// Evicts keys before a request, if memory is limited.

@@ -409,6 +409,7 @@ fn run_library(
     let problem = match reply.as_bytes() {
         [] if registry.functions.is_empty() => Error::new("ERR No functions registered"),
         [] => return Ok(registry),
+        error if version.is_valkey() && library::refuses_function(error) => Error::owned(error.to_vec()),
         error => Error::owned([b"ERR Error registering functions: ", error].concat()),
     };
     registry.functions.values().for_each(|function| machine.forget(function.callback));
