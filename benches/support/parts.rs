@@ -39,7 +39,8 @@ pub const PARTS: &[Part] = &[
     ("six requests: readwrite", || request("readwrite")),
 ];
 
-const LIMITS: RequestLimits = RequestLimits { max_bulk_len: 512 << 20, authenticated: true };
+const LIMITS: RequestLimits =
+    RequestLimits { max_bulk_len: 512 << 20, authenticated: true, version: Version::V7_4 };
 
 fn parse() -> Run {
     let bytes = workload::request("EVALSHA {acquire} 1 {key} 30000 {holder}", 1);

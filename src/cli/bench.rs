@@ -1,11 +1,12 @@
 //! `redlatch bench`: measures servers side by side.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::Parser;
 
 use super::output;
-use redlatch_compare::bench::{self, Measure, Options, Speed, workload};
+use redlatch_compare::bench::{self, Measure, Options, Soak, Speed, workload};
 
 /// Measures servers side by side: operations of locks, and simple commands.
 ///
@@ -18,13 +19,14 @@ use redlatch_compare::bench::{self, Measure, Options, Speed, workload};
 #[derive(Parser, Debug)]
 #[command(name = "redlatch bench", bin_name = "redlatch bench", max_term_width = 100)]
 #[command(after_help = "\
-The exit code is 2 if a server cannot be measured.
+The exit code is 2 if a server cannot be measured, and 1 if a soak has left something behind.
 
 Examples:
   redlatch bench                                        all workloads, on a redlatch started for it
   redlatch bench --against 127.0.0.1:6379               side by side with a redis-server
   redlatch bench --against 127.0.0.1:6379 --workload acquire --connections 50 --pipeline 1 --pipeline 16
-  redlatch bench --against 127.0.0.1:6379 --footprint   memory per lock, key and client")]
+  redlatch bench --against 127.0.0.1:6379 --footprint   memory per lock, key and client
+  redlatch bench --soak 10                              ten minutes of clients that come, go and are killed")]
 struct Cli {
     /// A server to compare with. Can be repeated.
     #[arg(long, value_name = "HOST:PORT")]
@@ -61,6 +63,11 @@ struct Cli {
     /// Measure memory instead of speed. Needs freshly started servers, because a server keeps memory that it has freed.
     #[arg(long, conflicts_with_all = ["workload", "connections", "pipeline", "seconds", "requests", "rounds"])]
     footprint: bool,
+
+    /// Let clients of every kind come, go and be killed for this many minutes, then compare what the server holds with what it held
+    /// before: memory, file descriptors, sessions, timers.
+    #[arg(long, value_name = "MINUTES", value_parser = minutes, conflicts_with_all = ["against", "subject", "footprint", "workload", "connections", "pipeline", "seconds", "requests", "rounds"])]
+    soak: Option<f64>,
 }
 
 fn positive(text: &str) -> Result<usize, String> {
@@ -77,6 +84,13 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+fn minutes(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(minutes) if minutes > 0.0 && minutes <= 100_000.0 => Ok(minutes),
+        _ => Err("not a number of minutes up to 100000".to_owned()),
+    }
+}
+
 /// The files that the process opens besides its connections, at most.
 const OTHER_FILES: u64 = 64;
 
@@ -89,7 +103,9 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    let measure = if cli.footprint {
+    let measure = if let Some(minutes) = cli.soak {
+        Measure::Soak(Soak { length: Duration::from_secs_f64(minutes * 60.0) })
+    } else if cli.footprint {
         Measure::Footprint
     } else {
         Measure::Speed(Speed {
@@ -105,7 +121,8 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     // The system tells when connections cannot be opened.
     let _ = rlimit::increase_nofile_limit(options.connections() as u64 + OTHER_FILES);
     match bench::run(&options, &mut output::stdout()) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(why) => {
             eprintln!("redlatch bench: {why}");
             ExitCode::from(2)

@@ -10,6 +10,7 @@ mod output;
 mod bench;
 mod demo;
 mod diff;
+mod directives;
 mod fuzz;
 mod options;
 mod replay;

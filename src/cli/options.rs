@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
+use super::directives::{Arguments, Files};
 use crate::net::Endpoint;
 use redlatch_core::node::Config;
 use redlatch_core::version::{UnknownVersion, Version};
@@ -22,7 +23,7 @@ use redlatch_locks::check::Checks;
 /// Connect any Redis client to it. It runs the unmodified scripts of Redisson and answers like the Redis release
 /// that it emulates. It writes no data to disk.
 #[derive(Parser, Clone, Debug)]
-#[command(name = "redlatch", version, max_term_width = 100)]
+#[command(name = "redlatch", disable_version_flag = true, max_term_width = 100)]
 #[command(after_help = "\
 Any line of redis.conf is accepted as --name value too (--maxclients 100, --notify-keyspace-events Ex, …), so \
 redlatch can be started instead of redis-server. Settings about the disk are accepted and have no effect.
@@ -35,7 +36,7 @@ Examples:
   redlatch --trace run.jsonl                   record the run
   redlatch replay run.jsonl                    replay it and compare the outputs")]
 struct Cli {
-    /// A configuration file in the format of redis.conf.
+    /// A configuration file in the format of redis.conf. A - as the last argument reads more lines from standard input.
     #[arg(value_name = "CONFIG_FILE")]
     config_file: Option<PathBuf>,
 
@@ -53,7 +54,7 @@ struct Cli {
     unixsocket: Option<PathBuf>,
 
     /// The password of the default user.
-    #[arg(long, value_name = "PASSWORD")]
+    #[arg(long, value_name = "PASSWORD", allow_hyphen_values = true)]
     requirepass: Option<String>,
 
     /// The Redis release to emulate: 7.0, 7.2, 7.4, 8.0, 8.2, 8.4 or 8.6; 8.8 and 8.10 were not verified
@@ -97,6 +98,10 @@ struct Cli {
     /// Accept SIM.* commands from other machines without a password too.
     #[arg(long)]
     control_anywhere: bool,
+
+    /// Print the version, and that of the emulated server.
+    #[arg(long, short = 'v', visible_short_alias = 'V')]
+    version: bool,
 
     /// What to log to standard error: error, warn, info, debug, trace, or a filter of the tracing crate.
     #[arg(long, value_name = "FILTER", default_value = "warn")]
@@ -170,7 +175,8 @@ const OWN: [&str; 15] = [
     "log",
 ];
 
-type Directive = (String, Vec<String>);
+/// What redis-server does instead of serving.
+const NOT_SERVED: [&str; 3] = ["--test-memory", "--check-system", "--sentinel"];
 
 impl Options {
     /// Parses the arguments of the process, its name first.
@@ -178,31 +184,49 @@ impl Options {
     /// # Errors
     /// The exit code, after the help or an error message has been printed.
     pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Options, ExitCode> {
-        let (own, directives) = split_args(args);
+        let arguments = Arguments::split(args, is_directive);
+        if let Some(option) = arguments.own.iter().find(|word| NOT_SERVED.contains(&word.as_str())) {
+            eprintln!("redlatch: {option} is for redis-server only");
+            return Err(ExitCode::FAILURE);
+        }
         let command = Cli::command().before_help(super::list_subcommands());
-        let cli = command.try_get_matches_from(own).and_then(|found| Cli::from_arg_matches(&found));
+        let cli =
+            command.try_get_matches_from(&arguments.own).and_then(|found| Cli::from_arg_matches(&found));
         let cli = cli.map_err(|error| {
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { 1 } else { 0 })
         })?;
-        Options::new(cli, directives).map_err(|message| {
+        if cli.version {
+            println!("{}", cli.describe_version());
+            return Err(ExitCode::SUCCESS);
+        }
+        Options::new(cli, &arguments).map_err(|message| {
             eprintln!("redlatch: {message}");
             ExitCode::FAILURE
         })
     }
 
-    fn new(mut cli: Cli, directives: Vec<Directive>) -> Result<Options, String> {
-        let mut config = Config::new(cli.redis_version.or(cli.valkey_version).unwrap_or(Version::DEFAULT));
+    fn new(mut cli: Cli, arguments: &Arguments) -> Result<Options, String> {
+        let mut config = Config::new(cli.emulated());
         config.process_id = std::process::id();
-        if let Some(path) = cli.config_file.take() {
-            let text = std::fs::read(&path).map_err(|error| cannot_read(&path, &error))?;
-            for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
-                apply_line(&mut cli, &mut config, line)
-                    .map_err(|why| format!("{}:{}: {why}", path.display(), number + 1))?;
-            }
+        let config_file = cli.config_file.take();
+        let mut settings = Settings { cli: &mut cli, config: &mut config, has_save: false };
+        let mut apply = |name: &str, values: &[String]| settings.apply(name, values);
+        let mut files = Files { apply: &mut apply, depth: 0 };
+        if let Some(path) = config_file {
+            files.read(&path)?;
         }
-        for (name, values) in directives {
-            apply(&mut cli, &mut config, &name, &values).map_err(|why| format!("--{name}: {why}"))?;
+        if arguments.reads_stdin {
+            files.read_stdin()?;
+        }
+        for (name, values) in &arguments.directives {
+            files.apply(name, values).map_err(|why| format!("--{name}: {why}"))?;
+        }
+        read_users(&mut config)?;
+        if !config.users.is_empty() && (cli.trace.is_some() || cli.trace_dir.is_some()) {
+            return Err(
+                "a trace holds no users of the configuration: define them with ACL SETUSER".to_owned()
+            );
         }
         if let Some(password) = &cli.requirepass {
             config.set_at_start("requirepass", password.as_bytes())?;
@@ -227,20 +251,39 @@ impl Options {
     }
 }
 
-/// Explains why a configuration file cannot be read. A plain word was probably meant as a subcommand.
-fn cannot_read(path: &Path, error: &std::io::Error) -> String {
-    let shown = path.display();
-    let is_word = path.extension().is_none() && path.components().count() == 1;
-    if error.kind() != std::io::ErrorKind::NotFound || !is_word {
-        return format!("cannot read {shown}: {error}");
+/// Reads the users of `aclfile`.
+fn read_users(config: &mut Config) -> Result<(), String> {
+    let path = config.get("aclfile").unwrap_or_default().to_owned();
+    if path.is_empty() {
+        return Ok(());
     }
-    let meant = super::nearest_subcommand(&shown.to_string());
-    let hint =
-        meant.map_or("--help lists the subcommands".to_owned(), |name| format!("did you mean '{name}'?"));
-    format!("'{shown}' is neither a subcommand nor a configuration file: {hint}")
+    if !config.users.is_empty() {
+        return Err("users are either in the configuration or in the aclfile, not in both".to_owned());
+    }
+    let mut apply = |name: &str, values: &[String]| match name {
+        "user" => Ok(config.add_user(values)?),
+        _ => Err("a line of an aclfile begins with user".to_owned()),
+    };
+    Files { apply: &mut apply, depth: 0 }.read(Path::new(&path))
 }
 
 impl Cli {
+    /// Returns the release to emulate.
+    fn emulated(&self) -> Version {
+        self.redis_version.or(self.valkey_version).unwrap_or(Version::DEFAULT)
+    }
+
+    /// Returns the line of `--version`. Programs look in it for `v=`, as in that of redis-server.
+    fn describe_version(&self) -> String {
+        let version = self.emulated();
+        let product = if version.is_valkey() { "Valkey" } else { "Redis" };
+        format!(
+            "redlatch {}: {product} server v={} sha=00000000:0 malloc=libc bits=64 build=0",
+            env!("CARGO_PKG_VERSION"),
+            version.full()
+        )
+    }
+
     fn nodes(&self, config: &Config) -> Result<Vec<NodeOptions>, String> {
         let mut addresses = Vec::new();
         for address in self.bind.iter().flat_map(|addresses| addresses.split_ascii_whitespace()) {
@@ -283,58 +326,44 @@ fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
     }
 }
 
-/// Splits the arguments into those of [`Cli`] and lines of redis.conf.
-fn split_args(args: impl IntoIterator<Item = String>) -> (Vec<String>, Vec<Directive>) {
-    let mut own = Vec::new();
-    let mut directives: Vec<Directive> = Vec::new();
-    let mut in_directive = false;
-    for arg in args {
-        let name = arg.strip_prefix("--").map(|name| name.split('=').next().unwrap_or(name));
-        match name {
-            Some(name) if is_directive(name) => {
-                directives.push((arg[2..].to_owned(), Vec::new()));
-                in_directive = true;
-            }
-            Some(_) => {
-                own.push(arg);
-                in_directive = false;
-            }
-            None if in_directive => {
-                if let Some((_, values)) = directives.last_mut() {
-                    values.push(arg);
-                }
-            }
-            None => own.push(arg),
-        }
-    }
-    (own, directives)
-}
-
 /// Returns whether an option is a line of redis.conf.
 fn is_directive(name: &str) -> bool {
     let is_known = || Version::ALL.iter().any(|&version| Config::new(version).get(name).is_some());
     !OWN.contains(&name) && (name == "include" || name == "user" || is_known())
 }
 
-/// Applies a line of a configuration file.
-fn apply_line(cli: &mut Cli, config: &mut Config, line: &[u8]) -> Result<(), String> {
-    let Some((name, values)) = Config::parse_line(line)? else { return Ok(()) };
-    apply(cli, config, &name, &values)
+/// Applies lines of redis.conf in their order.
+struct Settings<'a> {
+    cli: &'a mut Cli,
+    config: &'a mut Config,
+    /// Whether a line said when to save. Such lines add up; the first replaces the default.
+    has_save: bool,
 }
 
-/// Applies a line of redis.conf. Arguments of the process take precedence over the configuration file.
-fn apply(cli: &mut Cli, config: &mut Config, name: &str, values: &[String]) -> Result<(), String> {
-    let text = values.join(" ");
-    match name {
-        "port" if cli.port.is_empty() => cli.port.push(text.parse().map_err(|_| "not a port")?),
-        "bind" if cli.bind.is_empty() => cli.bind = values.to_vec(),
-        "unixsocket" if cli.unixsocket.is_none() => cli.unixsocket = Some(text.into()),
-        "requirepass" if cli.requirepass.is_none() => cli.requirepass = Some(text),
-        "port" | "bind" | "unixsocket" | "requirepass" => {}
-        "save" if text == "\"\"" || text.is_empty() => config.set_at_start(name, b"")?,
-        _ => config.set_at_start(name, text.as_bytes())?,
+impl Settings<'_> {
+    /// Applies a line. The arguments of [`Cli`] take precedence over configuration files.
+    fn apply(&mut self, name: &str, values: &[String]) -> Result<(), String> {
+        let text = values.join(" ");
+        let cli = &mut *self.cli;
+        match name {
+            "port" if cli.port.is_empty() => cli.port.push(text.parse().map_err(|_| "not a port")?),
+            "bind" if cli.bind.is_empty() => cli.bind = values.to_vec(),
+            "unixsocket" if cli.unixsocket.is_none() => cli.unixsocket = Some(text.into()),
+            "requirepass" if cli.requirepass.is_none() => cli.requirepass = Some(text),
+            "port" | "bind" | "unixsocket" | "requirepass" => {}
+            "save" if !text.is_empty() && self.has_save => {
+                let all = format!("{} {text}", self.config.get("save").unwrap_or_default());
+                self.config.set_at_start(name, all.trim_start().as_bytes())?;
+            }
+            "user" => self.config.add_user(values)?,
+            _ if values.len() != 1 && !Config::takes_several_values(name) => {
+                return Err("wrong number of arguments".to_owned());
+            }
+            _ => self.config.set_at_start(name, text.as_bytes())?,
+        }
+        self.has_save |= name == "save";
+        Ok(())
     }
-    Ok(())
 }
 
 #[cfg(test)]
@@ -365,6 +394,32 @@ mod tests {
         assert_eq!(node.config.get("save"), Some(""));
         assert_eq!(node.config.get("maxclients"), Some("100"));
         assert_eq!(node.config.get("notify-keyspace-events"), Some("gxE"));
+    }
+
+    #[test]
+    fn takes_the_forms_of_redis_servers_arguments() {
+        let get = |args: &[&str], name: &str| parse(args).nodes[0].config.get(name).map(str::to_owned);
+        let save = |args: &[&str]| get(args, "save").unwrap();
+        assert_eq!(parse(&["--requirepass 123456"]).nodes[0].config.requirepass, b"123456");
+        assert_eq!(save(&["--save", "60", "1", "900", "2"]), "60 1 900 2");
+        assert_eq!(save(&["--save", "60 1", "--save", "900", "2"]), "60 1 900 2");
+        assert_eq!(save(&["--save '60 1'"]), "60 1");
+        assert_eq!(save(&["--save"]), "");
+        assert_eq!(save(&["--save", "--maxclients", "50"]), "");
+        assert_eq!(get(&["--MAXCLIENTS", "31"], "maxclients").unwrap(), "31");
+        let limits =
+            get(&["--client-output-buffer-limit", "normal", "1", "2", "3"], "client-output-buffer-limit");
+        assert!(limits.unwrap().starts_with("normal 1 2 3 "));
+        // The value of a lone name may begin with dashes.
+        assert_eq!(get(&["--masterauth", "--abc", "--maxclients", "30"], "masterauth").unwrap(), "--abc");
+        let refused = |args: &[&str]| {
+            Options::parse(std::iter::once("redlatch").chain(args.iter().copied()).map(str::to_owned))
+                .is_err()
+        };
+        assert!(refused(&["--maxclients", "50", "60"]));
+        assert!(refused(&["--maxclients"]));
+        assert!(refused(&["--save", "1"]));
+        assert!(refused(&["--test-memory", "10"]));
     }
 
     #[test]

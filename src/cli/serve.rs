@@ -181,18 +181,24 @@ fn socket_permissions(config: &Config) -> Result<Option<u32>, String> {
 /// The file descriptors that the process needs besides those of its clients, as in Redis.
 const RESERVED_FILES: u64 = 32;
 
-/// Raises the limit of open files to one for each client, or lowers `maxclients` to what the limit allows. `sockets`: how
-/// many the nodes listen on.
+/// Raises the limit of open files as far as the system allows, tells the nodes how many clients they may have, and lowers `maxclients` to
+/// that. `sockets`: how many the nodes listen on.
 fn fit_maxclients(nodes: &mut [Config], sockets: usize) -> Result<(), String> {
+    let count = nodes.len() as u64;
     let reserved = RESERVED_FILES + sockets as u64 - 1;
     let clients: u64 = nodes.iter().map(|node| node.maxclients as u64).sum();
     let wanted = clients + reserved;
-    let limit = rlimit::increase_nofile_limit(wanted)
+    let limit = rlimit::increase_nofile_limit(u64::MAX)
         .map_err(|error| format!("cannot raise the limit of open files: {error}"))?;
+    let room = limit.saturating_sub(reserved);
+    for node in nodes.iter_mut() {
+        let others = clients - node.maxclients as u64;
+        node.most_clients = room.saturating_sub(others).max(room / count) as usize;
+    }
     if limit >= wanted {
         return Ok(());
     }
-    let each = limit.saturating_sub(reserved) / nodes.len() as u64;
+    let each = room / count;
     if each == 0 {
         return Err(format!(
             "Your current 'ulimit -n' of {limit} is not enough for the server to start. Please increase your open file \

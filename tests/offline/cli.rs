@@ -184,6 +184,21 @@ fn a_benchmark_measures_both_servers_and_leaves_no_keys() {
 }
 
 #[test]
+fn a_soak_leaves_the_server_as_it_was() {
+    let output = redlatch(&["bench", "--soak", "0.05"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", stderr(&output));
+    for what in ["resident memory", "file descriptors", "sessions", "timers", "keys"] {
+        let row = text.lines().find(|line| line.starts_with(&format!("| {what}")));
+        assert!(row.is_some_and(|row| row.contains("as before")), "{what}: {text}");
+    }
+    for what in ["requests to locks", "CLIENT KILL", "SCRIPT KILL", "expired keys"] {
+        let row = text.lines().find(|line| line.starts_with(&format!("| {what} "))).expect(what);
+        assert!(!row.contains(" 0 |"), "{what}: {text}");
+    }
+}
+
+#[test]
 fn a_mistyped_subcommand_is_not_read_as_a_configuration_file() {
     let help = String::from_utf8(redlatch(&["--help"]).stdout).unwrap();
     for name in ["bench", "demo", "diff", "fuzz", "replay", "run", "scripts", "trace"] {

@@ -216,6 +216,24 @@ fn ranges_that_overflow_are_refused() {
     }
 }
 
+/// The corpus is also run with every allocation refused and every instruction the last one: `crates/core/src/script/tests.rs`.
+#[test]
+fn the_corpus_of_hostile_scripts_leaves_a_working_server() {
+    let server = Server::redlatch("7.4", &[]);
+    let mut client = server.connect();
+    let scripts: Vec<&str> =
+        include_str!("../../crates/core/src/script/hostile.lua").split("\n----\n").collect();
+    assert!(scripts.len() >= 40, "{} scripts", scripts.len());
+    for round in 0..3 {
+        for script in &scripts {
+            let reply = eval(&mut client, script);
+            assert!(!reply.is_empty(), "round {round}: {script}");
+            assert_eq!(client.call(&["PING"]), b"+PONG\r\n", "after {script}");
+        }
+    }
+    assert_eq!(eval(&mut client, "return cjson.encode({1, 'x'})"), "$7\r\n[1,\"x\"]\r\n");
+}
+
 /// Nests to depths around the one at which Lua's stack of 8,000 values is full.
 #[test]
 fn nesting_that_fills_the_stack_is_refused() {

@@ -15,6 +15,7 @@ mod hostile;
 mod late_script;
 mod owners;
 mod random_replay;
+mod replication;
 mod scenarios;
 mod script;
 mod security;

@@ -188,3 +188,19 @@ fn a_client_that_leaves_leaves_nothing() {
     assert_eq!(call(&mut sim, a, "RPUSH l x"), ":1\r\n");
     assert_eq!(call(&mut sim, a, "LLEN l"), ":1\r\n");
 }
+
+#[test]
+fn a_save_moves_lastsave_and_ends_the_count_of_changes() {
+    let mut sim = sim();
+    let a = sim.connect(0);
+    let at_start: i64 = call(&mut sim, a, "LASTSAVE")[1..].trim().parse().unwrap();
+    call(&mut sim, a, "SET k v");
+    assert!(call(&mut sim, a, "INFO persistence").contains("rdb_changes_since_last_save:1\r\n"));
+    for (seconds, save) in [(3, "SAVE"), (5, "BGSAVE")] {
+        sim.advance(seconds * 1000);
+        call(&mut sim, a, save);
+    }
+    assert_eq!(call(&mut sim, a, "LASTSAVE"), format!(":{}\r\n", at_start + 8));
+    let info = call(&mut sim, a, "INFO persistence");
+    assert!(info.contains("rdb_changes_since_last_save:0\r\n") && info.contains("rdb_saves:2\r\n"));
+}

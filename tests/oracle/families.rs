@@ -38,13 +38,18 @@ macro_rules! families {
 
 families! {
     [as_redis_7_0 "7.0", as_redis_7_4 "7.4", as_redis_8_6 "8.6", as_valkey_9_1 "valkey-9.1"]
+    acl,
+    bitmaps,
     blocking,
     clients,
+    cluster,
     conditions,
     connection,
     dump,
     eviction,
     expiry,
+    functions,
+    geo,
     hash_ex,
     hash_expiry,
     hashes,
@@ -62,14 +67,6 @@ families! {
     transactions,
 }
 
-// docs/compatibility.md says how these differ from Valkey.
-families! {
-    [as_redis_7_0 "7.0", as_redis_7_4 "7.4", as_redis_8_6 "8.6"]
-    bitmaps,
-    functions,
-    geo,
-}
-
 families! {
     [
         as_redis_7_0 "7.0", as_redis_7_4 "7.4", as_redis_8_0 "8.0", as_redis_8_6 "8.6",
@@ -77,10 +74,4 @@ families! {
     ]
     stream_groups,
     streams,
-}
-
-// ACL was not compared with later releases.
-families! {
-    [as_redis_7_0 "7.0", as_redis_7_4 "7.4"]
-    acl,
 }

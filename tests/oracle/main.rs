@@ -11,3 +11,4 @@ mod random_differential;
 mod run;
 mod script_differential;
 mod security;
+mod unblock;

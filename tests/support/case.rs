@@ -15,6 +15,7 @@
 //! raw *1\r\n$4\r\nPING\r\n  sends bytes unchanged, with the escapes of a double-quoted argument
 //! since 7.2              runs the case only on servers of this release and later
 //! until 7.0              runs the case only on servers of this release and earlier
+//! except 7.0             runs the case on servers of all other releases
 //!
 //! The releases of Valkey stand between 7.2 and 7.4: a case since valkey-8.1 and until valkey-9.1 is for Valkey alone.
 //! ```
@@ -49,6 +50,7 @@ struct Case {
     steps: Vec<(usize, Step)>,
     since: Option<Version>,
     until: Option<Version>,
+    except: Option<Version>,
 }
 
 /// Runs the cases of a file on both servers. The error lists every difference.
@@ -56,7 +58,9 @@ pub fn run_file(text: &str, release: Version, ours: &Server, theirs: &Server) ->
     let mut failures = Vec::new();
     let mut count = 0;
     for case in parse(text) {
-        if case.since.is_some_and(|since| release < since) || case.until.is_some_and(|until| release > until)
+        if case.since.is_some_and(|since| release < since)
+            || case.until.is_some_and(|until| release > until)
+            || case.except == Some(release)
         {
             continue;
         }
@@ -205,16 +209,18 @@ fn describe(step: &Step) -> String {
 
 fn parse(text: &str) -> Vec<Case> {
     let mut cases = Vec::new();
-    let mut case = Case { steps: Vec::new(), since: None, until: None };
+    let mut case = Case { steps: Vec::new(), since: None, until: None, except: None };
     let lines = text.lines().map(str::trim).chain(std::iter::once(""));
     for (index, line) in lines.enumerate() {
         if line.is_empty() {
             if !case.steps.is_empty() {
-                let next = Case { steps: Vec::new(), since: None, until: None };
+                let next = Case { steps: Vec::new(), since: None, until: None, except: None };
                 cases.push(std::mem::replace(&mut case, next));
             }
         } else if let Some(release) = line.strip_prefix("since ") {
             case.since = Some(release.parse().unwrap());
+        } else if let Some(release) = line.strip_prefix("except ") {
+            case.except = Some(release.parse().unwrap());
         } else if let Some(release) = line.strip_prefix("until ") {
             case.until = Some(release.parse().unwrap());
         } else if !line.starts_with('#') {

@@ -13,7 +13,7 @@ use redlatch_core::wire::{RequestLimits, RequestParser, Value};
 /// input.
 pub fn request(bytes: &[u8]) {
     for authenticated in [false, true] {
-        let limits = RequestLimits { max_bulk_len: 1 << 20, authenticated };
+        let limits = RequestLimits { max_bulk_len: 1 << 20, authenticated, version: Version::DEFAULT };
         let whole = read(bytes, limits, bytes.len());
         let split = read(bytes, limits, 1);
         assert_eq!(whole, split);

@@ -11,6 +11,7 @@
 //! | `server` | the servers, and the CPU time and memory of their processes |
 //! | `speed` | rates and latencies |
 //! | `footprint` | memory |
+//! | `soak` | what minutes of traffic leave behind |
 
 // A driver: it talks to servers over sockets and measures time.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -18,17 +19,20 @@
 mod footprint;
 mod load;
 mod server;
+mod soak;
 mod speed;
 pub mod workload;
 
 use std::io::Write;
 
 use server::Server;
+pub use soak::Soak;
 
 /// What to measure.
 pub enum Measure {
     Speed(Speed),
     Footprint,
+    Soak(Soak),
 }
 
 /// The options of a speed measurement.
@@ -58,15 +62,16 @@ impl Options {
         match &self.measure {
             Measure::Speed(speed) => speed.connections.iter().max().map_or(0, |most| (most + 1) * servers),
             Measure::Footprint => footprint::connections(servers),
+            Measure::Soak(_) => 0,
         }
     }
 }
 
-/// Runs the benchmark and writes Markdown tables to `out`.
+/// Runs the benchmark and writes Markdown tables to `out`. Returns false if a soak has left something behind.
 ///
 /// # Errors
 /// Why a server cannot be measured, in one line.
-pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), String> {
+pub fn run(options: &Options, out: &mut dyn Write) -> Result<bool, String> {
     let mut servers = vec![match &options.subject {
         Some(address) => Server::at(address)?,
         None => Server::spawn()?,
@@ -75,9 +80,11 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), String> {
         servers.push(Server::at(address)?);
     }
     match &options.measure {
-        Measure::Speed(speed) => speed::run(&servers, speed, out),
-        Measure::Footprint => footprint::run(&servers, out),
+        Measure::Speed(speed) => speed::run(&servers, speed, out)?,
+        Measure::Footprint => footprint::run(&servers, out)?,
+        Measure::Soak(soak) => return soak::run(&servers[0], soak, out),
     }
+    Ok(true)
 }
 
 /// Writes a line of a table. Ignores errors, because the reader may close the pipe early.

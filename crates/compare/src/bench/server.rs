@@ -84,6 +84,11 @@ impl Server {
         Some(Duration::from_nanos(used_ns.sum())).filter(|used| !used.is_zero())
     }
 
+    /// Returns how many files the process has open.
+    pub fn open_files(&self) -> Option<u64> {
+        Some(fs::read_dir(format!("/proc/{}/fd", self.process?)).ok()?.count() as u64)
+    }
+
     /// Returns the resident memory of the process, in bytes.
     pub fn resident_bytes(&self) -> Option<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.process?)).ok()?;

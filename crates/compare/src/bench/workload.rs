@@ -26,6 +26,8 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("fair_release", include_str!("scripts/fair_release.lua")),
     ("read_acquire", include_str!("scripts/read_acquire.lua")),
     ("read_release", include_str!("scripts/read_release.lua")),
+    ("semaphore_acquire", include_str!("scripts/semaphore_acquire.lua")),
+    ("semaphore_release", include_str!("scripts/semaphore_release.lua")),
     ("write_acquire", include_str!("scripts/write_acquire.lua")),
     ("write_release", include_str!("scripts/write_release.lua")),
 ];

@@ -24,7 +24,7 @@ impl User {
 
     /// Returns the SHA-256 of the passwords, in hex.
     pub fn password_hashes(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.passwords.iter().map(|hash| hash.as_slice())
+        self.passwords.iter().map(|hash| hash.digits().as_slice())
     }
 
     pub fn root_selector(&self) -> &Selector {

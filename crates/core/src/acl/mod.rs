@@ -54,11 +54,23 @@ pub struct Acl {
 }
 
 impl Acl {
-    /// Creates the `default` user, who may do everything, with `requirepass` as the password.
+    /// Creates the configured users, and `default` unless it is among them: it may do everything, with `requirepass` as the
+    /// password.
     pub fn new(config: &Config) -> Acl {
         let default = Rc::new(User::default_user(config.version).with_password(&config.requirepass));
         let users = BTreeMap::from([(DEFAULT_USER.into(), default.clone())]);
-        Acl { users, default, log: log::Log::default() }
+        let mut acl = Acl { users, default, log: log::Log::default() };
+        let context = Context::of(config);
+        for words in &config.users {
+            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+            // The settings have checked the rules.
+            if let [name, rules @ ..] = &words[..]
+                && let Ok(user) = User::new(name, context).with_rules(rules, context)
+            {
+                acl.put(Rc::new(user));
+            }
+        }
+        acl
     }
 
     /// Returns the user of new connections.

@@ -53,6 +53,20 @@ pub enum ParseError {
     Unmatched(Vec<u8>),
 }
 
+impl ParseError {
+    /// Returns the text of the error, as ACL SETUSER has it after its code.
+    pub fn explain(&self) -> Vec<u8> {
+        match self {
+            ParseError::Rule(rule, why) => {
+                [b"Error in ACL SETUSER modifier '", c_text(rule), b"': ", why.text().as_bytes()].concat()
+            }
+            ParseError::Unmatched(word) => {
+                [b"Unmatched parenthesis in acl selector starting at '", c_text(word), b"'."].concat()
+            }
+        }
+    }
+}
+
 /// One user.
 #[derive(Clone, Debug)]
 pub struct User {
@@ -130,8 +144,7 @@ impl User {
     /// Returns whether a password logs the user in. Compares with every password, in constant time.
     pub fn accepts(&self, password: &[u8]) -> bool {
         let given = password::hash(password);
-        let is_known =
-            self.passwords.iter().fold(false, |found, hash| found | password::is_equal(hash, &given));
+        let is_known = self.passwords.iter().fold(false, |found, hash| found | hash.is_equal(&given));
         self.is_on && (self.no_password || is_known)
     }
 
@@ -191,14 +204,15 @@ impl User {
     }
 
     fn add_password(&mut self, hash: Hash) {
-        if !self.passwords.contains(&hash) {
+        if !self.passwords.iter().any(|known| known.is_equal(&hash)) {
             self.passwords.push(hash);
         }
         self.no_password = false;
     }
 
     fn remove_password(&mut self, hash: Hash) -> Result<(), RuleError> {
-        let at = self.passwords.iter().position(|known| *known == hash).ok_or(RuleError::NoSuchPassword)?;
+        let at = self.passwords.iter().position(|known| known.is_equal(&hash));
+        let at = at.ok_or(RuleError::NoSuchPassword)?;
         self.passwords.remove(at);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::command::*;
 use super::ctx::Ctx;
 use super::table;
-use crate::acl::{CATEGORIES, DEFAULT_USER, Denial, ParseError, Selector, User, all_rows, categories};
+use crate::acl::{CATEGORIES, DEFAULT_USER, Denial, Selector, User, all_rows, categories};
 use crate::error::{self, Error, Outcome, c_text};
 use crate::num;
 use crate::version::Version;
@@ -170,15 +170,7 @@ fn setuser(ctx: &mut Ctx) -> Outcome {
         Some(user) => user.with_rules(rules, context),
         None => User::new(name, context).with_rules(rules, context),
     };
-    let user = user.map_err(|why| match why {
-        ParseError::Rule(rule, why) => {
-            let text = [b"ERR Error in ACL SETUSER modifier '", c_text(&rule), b"': ", why.text().as_bytes()];
-            Error::owned(text.concat())
-        }
-        ParseError::Unmatched(word) => Error::owned(
-            [b"ERR Unmatched parenthesis in acl selector starting at '", c_text(&word), b"'."].concat(),
-        ),
-    })?;
+    let user = user.map_err(|why| Error::owned([b"ERR ", &why.explain()[..]].concat()))?;
     ctx.node.replace_user(user);
     ctx.reply.ok();
     Ok(())

@@ -87,7 +87,10 @@ impl Field {
         const BAD_TYPE: Error = Error::new(
             "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.",
         );
-        let (is_signed, width) = match error::c_text(words.word()?) {
+        let word = words.word()?;
+        // Until Valkey 9.1 the text ended at a zero byte.
+        let is_whole = ctx.version().is_valkey_since(Version::Valkey9_1);
+        let (is_signed, width) = match if is_whole { word } else { error::c_text(word) } {
             [b'i', width @ ..] => (true, width),
             [b'u', width @ ..] => (false, width),
             _ => return Err(BAD_TYPE),

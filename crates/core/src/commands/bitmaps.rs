@@ -166,9 +166,9 @@ fn string_in<'a>(ctx: &'a Ctx, slot: u32) -> Option<&'a StringValue> {
     StringValue::of(&ctx.entry(slot)?.value)
 }
 
-/// Before 7.4 the type of the key is checked before the arguments, and a missing key suffices for a reply.
+/// In Redis before 7.4 the type of the key is checked before the arguments, and a missing key suffices for a reply.
 fn looks_first(ctx: &Ctx) -> bool {
-    ctx.version() < Version::V7_4
+    ctx.version() < Version::Valkey8_1
 }
 
 /// Returns whether BITCOUNT takes a part as empty because both ends count from the end and are in the wrong order.
@@ -186,13 +186,22 @@ fn bitcount(ctx: &mut Ctx) -> Outcome {
     let part = match words.len() {
         0 => Part::WHOLE,
         2 | 3 => {
-            let (start, end) = (words.int()?, words.int()?);
+            let start = words.int()?;
+            if ctx.version().is_valkey() && words.len() == 2 {
+                // Valkey looks at the unit before the end.
+                let mut unit = words;
+                unit.skip(1);
+                parse_unit(&mut unit)?;
+            }
+            let end = words.int()?;
             if looks_first(ctx) && is_backwards(start, end) {
                 ctx.reply.int(0);
                 return Ok(());
             }
             Part { start, end: Some(end), in_bits: !words.is_empty() && parse_unit(&mut words)? }
         }
+        // In Valkey a start suffices.
+        1 if ctx.version().is_valkey() => Part { start: words.int()?, ..Part::WHOLE },
         _ => return Err(error::SYNTAX),
     };
     let is_empty = part.end.is_some_and(|end| is_backwards(part.start, end));

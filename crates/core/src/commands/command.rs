@@ -25,6 +25,8 @@ pub struct Command {
     /// The ACL categories in addition to those that follow from the flags. The default is the group's category.
     pub acl: &'static [&'static str],
     pub keys: &'static [KeySpec],
+    /// The specifications that find the keys of a call, where `COMMAND INFO` shows others.
+    pub keys_of_calls: Option<&'static [KeySpec]>,
     /// Returns the flags of the keys whose specification has `variable_flags`, for these arguments.
     pub variable_flags: fn(&[&[u8]], Version) -> &'static [&'static str],
     /// Hints for proxies and clients, as `COMMAND INFO` lists them.
@@ -58,6 +60,7 @@ impl Command {
             flags: 0,
             acl: group.acl(),
             keys: &[],
+            keys_of_calls: None,
             variable_flags: |_, _| &[],
             tips: &[],
             summary: "",
@@ -130,6 +133,7 @@ fn unknown_subcommand(ctx: &mut Ctx) -> Outcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Group {
     Bitmap,
+    Cluster,
     Connection,
     Generic,
     Geo,
@@ -162,7 +166,7 @@ impl Group {
             Group::Stream => &["stream"],
             Group::String => &["string"],
             Group::Transactions => &["transaction"],
-            Group::PubSub | Group::Server => &[],
+            Group::Cluster | Group::PubSub | Group::Server => &[],
         }
     }
 
@@ -170,6 +174,7 @@ impl Group {
     pub fn name(self) -> &'static str {
         match self {
             Group::Bitmap => "bitmap",
+            Group::Cluster => "cluster",
             Group::Connection => "connection",
             Group::Generic => "generic",
             Group::Geo => "geo",
@@ -261,10 +266,11 @@ pub enum Begin {
     Index(i32),
     /// After this keyword. The search for it begins at the given index (backwards from the end if negative).
     Keyword(&'static str, i32),
-    /// After the last of these keywords, wherever it stands among the options from the third argument on. Other options
+    /// After the last of these keywords, wherever it stands among the options from argument `from` on. Other options
     /// with arguments, with their number, are skipped. `COMMAND INFO` calls it unknown.
     Option {
         keywords: &'static [&'static str],
+        from: usize,
         skipping: &'static [(&'static str, usize)],
     },
     Unknown,
@@ -320,7 +326,7 @@ pub fn key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Option<Vec<usize>> {
                 Some(at) => at + 1,
                 None => continue,
             },
-            Begin::Option { keywords, skipping } => match find_option(argv, keywords, skipping) {
+            Begin::Option { keywords, from, skipping } => match find_option(argv, keywords, from, skipping) {
                 Some(at) => at + 1,
                 None => continue,
             },
@@ -357,8 +363,8 @@ pub fn key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Option<Vec<usize>> {
 }
 
 /// Returns the position of the last of some keywords that has an argument.
-fn find_option(argv: &[&[u8]], keywords: &[&str], skipping: &[(&str, usize)]) -> Option<usize> {
-    let (mut found, mut at) = (None, 2);
+fn find_option(argv: &[&[u8]], keywords: &[&str], from: usize, skipping: &[(&str, usize)]) -> Option<usize> {
+    let (mut found, mut at) = (None, from);
     while at < argv.len() {
         let is = |word: &str| argv[at].eq_ignore_ascii_case(word.as_bytes());
         if let Some((_, arguments)) = skipping.iter().find(|(word, _)| is(word)) {

@@ -11,18 +11,42 @@ use crate::num;
 use crate::partial_sort::sort_range;
 use crate::store::SortedSet;
 use crate::store::sorted_set::ScoreBound;
+use crate::version::Version;
 use crate::wire::Reply;
 
 const COMPLEXITY: &str = "O(N+log(M)) with N members in the grid cells around the region and M in the index";
 
 /// Returns the specification of a key that follows a keyword, which is searched from argument `from` on.
 const fn key_after(keyword: &'static str, from: i32) -> KeySpec {
+    KeySpec { flags: STORED, notes: "", begin: Begin::Keyword(keyword, from), find: ONE }
+}
+
+const STORED: &[&str] = &["OW", "update"];
+const ONE: Find = Find::Range { last: 0, step: 1, limit: 0 };
+
+/// Since Valkey 9.1 only the last of the keywords that say where to store names a key.
+const ONE_TARGET: Change = Change {
+    since: (NEVER, "9.1.0"),
+    apply: |row| {
+        row.keys = if row.name == "georadius" { TARGETS_OF_GEORADIUS } else { TARGETS_OF_GEORADIUSBYMEMBER };
+        row.keys_of_calls = Some(KEYS_OF_CALLS);
+    },
+};
+
+const TARGETS_OF_GEORADIUS: &[KeySpec] =
+    &[key(&["RO", "access"], 1), variable(key_after("STORE", 6)), variable(key_after("STOREDIST", 6))];
+const TARGETS_OF_GEORADIUSBYMEMBER: &[KeySpec] =
+    &[key(&["RO", "access"], 1), variable(key_after("STORE", 5)), variable(key_after("STOREDIST", 5))];
+const KEYS_OF_CALLS: &[KeySpec] = &[
+    key(&["RO", "access"], 1),
     KeySpec {
-        flags: &["OW", "update"],
-        notes: "",
-        begin: Begin::Keyword(keyword, from),
-        find: Find::Range { last: 0, step: 1, limit: 0 },
-    }
+        begin: Begin::Option { keywords: &["store", "storedist"], from: 5, skipping: &[] },
+        ..key_after("", 5)
+    },
+];
+
+const fn variable(spec: KeySpec) -> KeySpec {
+    KeySpec { flags: &["OW", "update", "variable_flags"], ..spec }
 }
 
 pub const COMMANDS: &[Command] = &[
@@ -32,6 +56,7 @@ pub const COMMANDS: &[Command] = &[
         since: "3.2.0",
         flags: WRITE | DENYOOM | MOVABLEKEYS,
         keys: &[key(&["RO", "access"], 1), key_after("STORE", 6), key_after("STOREDIST", 6)],
+        changes: &[ONE_TARGET],
         summary: "Finds the members in a circle around a place, and stores them if asked.",
         complexity: COMPLEXITY,
         run: georadius,
@@ -54,6 +79,7 @@ pub const COMMANDS: &[Command] = &[
         since: "3.2.0",
         flags: WRITE | DENYOOM | MOVABLEKEYS,
         keys: &[key(&["RO", "access"], 1), key_after("STORE", 5), key_after("STOREDIST", 5)],
+        changes: &[ONE_TARGET],
         summary: "Finds the members in a circle around a member, and stores them if asked.",
         complexity: COMPLEXITY,
         run: georadiusbymember,
@@ -200,13 +226,22 @@ fn take_box(words: &mut Words) -> Result<(Shape, f64), Error> {
     Ok((Shape::Box { width: width * unit, height: height * unit }, unit))
 }
 
-fn place_of(set: Option<&SortedSet>, member: &[u8]) -> Result<Option<Point>, Error> {
+/// Returns the place of a member, or `None` if there is no index.
+fn place_of(set: Option<&SortedSet>, member: &[u8], version: Version) -> Result<Option<Point>, Error> {
     let Some(set) = set else { return Ok(None) };
-    place(set, member).map(Some).ok_or(Error::new("ERR could not decode requested zset member"))
+    place(set, member).map(Some).ok_or_else(|| match version.is_valkey_since(Version::Valkey9_1) {
+        true => Error::owned([b"ERR member ".as_slice(), error::c_text(member), b" does not exist"].concat()),
+        false => Error::new("ERR could not decode requested zset member"),
+    })
 }
 
 /// Parses what follows the key. `set` is the index, if it exists.
-fn parse<'a>(form: Form, mut words: Words<'a>, set: Option<&SortedSet>) -> Result<Query<'a>, Error> {
+fn parse<'a>(
+    form: Form,
+    mut words: Words<'a>,
+    set: Option<&SortedSet>,
+    version: Version,
+) -> Result<Query<'a>, Error> {
     let mut query = Query::default();
     match form {
         Form::Place { .. } => {
@@ -214,7 +249,7 @@ fn parse<'a>(form: Form, mut words: Words<'a>, set: Option<&SortedSet>) -> Resul
             query.shape = Some(take_circle(&mut words)?);
         }
         Form::Member { .. } => {
-            query.centre = place_of(set, words.word()?)?;
+            query.centre = place_of(set, words.word()?, version)?;
             match set {
                 Some(_) => query.shape = Some(take_circle(&mut words)?),
                 // Without an index Redis does not look at the radius.
@@ -224,13 +259,19 @@ fn parse<'a>(form: Form, mut words: Words<'a>, set: Option<&SortedSet>) -> Resul
         Form::Search | Form::SearchStore => {}
     }
     while !words.is_empty() {
-        query.take_option(form, &mut words, set)?;
+        query.take_option(form, &mut words, set, version)?;
     }
     Ok(query)
 }
 
 impl<'a> Query<'a> {
-    fn take_option(&mut self, form: Form, words: &mut Words<'a>, set: Option<&SortedSet>) -> Outcome {
+    fn take_option(
+        &mut self,
+        form: Form,
+        words: &mut Words<'a>,
+        set: Option<&SortedSet>,
+        version: Version,
+    ) -> Outcome {
         if words.take("WITHDIST") {
             self.with_distance = true;
         } else if words.take("WITHHASH") {
@@ -253,7 +294,7 @@ impl<'a> Query<'a> {
         } else if form == Form::SearchStore && words.take("STOREDIST") {
             self.stores_distance = true;
         } else if form.is_search() {
-            self.take_region(words, set)?;
+            self.take_region(words, set, version)?;
         } else {
             return Err(error::SYNTAX);
         }
@@ -261,11 +302,11 @@ impl<'a> Query<'a> {
     }
 
     /// Takes an option that says where to search.
-    fn take_region(&mut self, words: &mut Words, set: Option<&SortedSet>) -> Outcome {
+    fn take_region(&mut self, words: &mut Words, set: Option<&SortedSet>, version: Version) -> Outcome {
         let is_box = matches!(self.shape, Some((Shape::Box { .. }, _)));
         let is_circle = matches!(self.shape, Some((Shape::Circle { .. }, _)));
         if self.has_centre != Centre::Place && words.take_with("FROMMEMBER", 1) {
-            self.centre = place_of(set, words.word()?)?;
+            self.centre = place_of(set, words.word()?, version)?;
             self.has_centre = Centre::Member;
         } else if self.has_centre != Centre::Member && words.take_with("FROMLONLAT", 2) {
             self.centre = Some(parse_point(words.word()?, words.word()?)?);
@@ -281,7 +322,7 @@ impl<'a> Query<'a> {
     }
 
     /// Checks that the options fit together.
-    fn check(&self, form: Form, name: &[u8]) -> Outcome {
+    fn check(&self, form: Form, name: &[u8], version: Version) -> Outcome {
         let with_details = self.with_distance || self.with_hash || self.with_place;
         let name = error::c_text(name);
         let missing = |what: &str| Error::owned([what.as_bytes(), name].concat());
@@ -296,7 +337,10 @@ impl<'a> Query<'a> {
             return Err(missing("ERR exactly one of FROMMEMBER or FROMLONLAT can be specified for "));
         }
         if form.is_search() && self.shape.is_none() {
-            return Err(missing("ERR exactly one of BYRADIUS and BYBOX can be specified for "));
+            return Err(missing(match version.is_valkey_since(Version::Valkey9_0) {
+                true => "ERR exactly one of BYRADIUS, BYBOX and BYPOLYGON can be specified for ",
+                false => "ERR exactly one of BYRADIUS and BYBOX can be specified for ",
+            }));
         }
         if self.any && self.count.is_none() {
             return Err(Error::new("ERR the ANY argument requires COUNT argument"));
@@ -358,9 +402,10 @@ fn run(ctx: &mut Ctx, form: Form) -> Outcome {
     let source = if form == Form::SearchStore { 2 } else { 1 };
     let (key, words) = (ctx.argv[source], ctx.words(source + 1));
     let name = ctx.argv[0];
+    let version = ctx.version();
     let set = ctx.read::<SortedSet>(key)?;
-    let mut query = parse(form, words, set)?;
-    query.check(form, name)?;
+    let mut query = parse(form, words, set, version)?;
+    query.check(form, name, version)?;
     let found = set.map_or_else(Vec::new, |set| query.find(set));
     if form == Form::SearchStore {
         query.store_at = Some(ctx.argv[1]);

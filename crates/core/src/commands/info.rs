@@ -102,14 +102,19 @@ fn clients(node: &Node) -> String {
 
 fn memory(node: &Node) -> String {
     let bytes = node.used_memory();
-    let maxmemory = node.config.eviction.maxmemory;
+    let (startup, maxmemory) = (node.startup_memory(), node.config.eviction.maxmemory);
+    // All that is estimated belongs to the keys, and nothing is known of earlier times.
+    let dataset = bytes - startup;
+    let share = if dataset > 0 { 100 } else { 0 };
+    let shown = human(bytes);
     format!(
-        "used_memory:{bytes}\r\nused_memory_human:{}\r\nused_memory_rss:{bytes}\r\nused_memory_peak:{bytes}\r\n\
-         used_memory_dataset:{bytes}\r\nused_memory_lua:0\r\nnumber_of_cached_scripts:{}\r\nnumber_of_functions:{}\r\n\
+        "used_memory:{bytes}\r\nused_memory_human:{shown}\r\nused_memory_rss:{bytes}\r\n\
+         used_memory_rss_human:{shown}\r\nused_memory_peak:{bytes}\r\nused_memory_peak_human:{shown}\r\n\
+         used_memory_peak_perc:100.00%\r\nused_memory_overhead:{startup}\r\nused_memory_startup:{startup}\r\n\
+         used_memory_dataset:{dataset}\r\nused_memory_dataset_perc:{share}.00%\r\nused_memory_lua:0\r\nnumber_of_cached_scripts:{}\r\nnumber_of_functions:{}\r\n\
          number_of_libraries:{}\r\nused_memory_functions:{}\r\nmaxmemory:{}\r\nmaxmemory_human:{}\r\nmaxmemory_policy:{}\r\n\
          mem_not_counted_for_evict:0\r\nmem_fragmentation_ratio:1.00\r\nmem_allocator:rust\r\nactive_defrag_running:0\r\nlazyfree_pending_objects:0\r\n\
          lazyfreed_objects:0\r\n",
-        human(bytes),
         node.scripts.len(),
         node.functions.len(),
         node.functions.libraries().len(),
@@ -132,14 +137,23 @@ fn human(bytes: u64) -> String {
 }
 
 fn persistence(node: &Node) -> String {
-    let started_s = (node.store.now.wall_offset_ms + (node.stats.started_us / 1000) as i64) / 1000;
+    let saved = node.stats.saved;
+    let saved_s = (node.store.now.wall_offset_ms + (saved.at_us / 1000) as i64) / 1000;
+    let failures =
+        if node.config.version >= Version::V8_6 { "rdb_saves_consecutive_failures:0\r\n" } else { "" };
     format!(
-        "loading:0\r\nasync_loading:0\r\ncurrent_cow_peak:0\r\ncurrent_cow_size:0\r\nrdb_changes_since_last_save:{}\r\n\
-         rdb_bgsave_in_progress:0\r\nrdb_last_save_time:{started_s}\r\nrdb_last_bgsave_status:ok\r\n\
-         rdb_last_bgsave_time_sec:-1\r\nrdb_current_bgsave_time_sec:-1\r\nrdb_saves:0\r\naof_enabled:0\r\n\
-         aof_rewrite_in_progress:0\r\naof_rewrite_scheduled:0\r\naof_last_rewrite_time_sec:-1\r\n\
-         aof_current_rewrite_time_sec:-1\r\naof_last_bgrewrite_status:ok\r\naof_last_write_status:ok\r\n",
-        node.dirty,
+        "loading:0\r\nasync_loading:0\r\ncurrent_cow_peak:0\r\ncurrent_cow_size:0\r\ncurrent_cow_size_age:0\r\n\
+         current_fork_perc:0.00\r\ncurrent_save_keys_processed:0\r\ncurrent_save_keys_total:0\r\n\
+         rdb_changes_since_last_save:{}\r\nrdb_bgsave_in_progress:0\r\nrdb_last_save_time:{saved_s}\r\n\
+         rdb_last_bgsave_status:ok\r\nrdb_last_bgsave_time_sec:-1\r\nrdb_current_bgsave_time_sec:-1\r\n\
+         rdb_saves:{}\r\n{failures}rdb_last_cow_size:0\r\nrdb_last_load_keys_expired:0\r\n\
+         rdb_last_load_keys_loaded:0\r\naof_enabled:0\r\naof_rewrite_in_progress:0\r\n\
+         aof_rewrite_scheduled:0\r\naof_last_rewrite_time_sec:-1\r\naof_current_rewrite_time_sec:-1\r\n\
+         aof_last_bgrewrite_status:ok\r\naof_rewrites:0\r\naof_rewrites_consecutive_failures:0\r\n\
+         aof_last_write_status:ok\r\naof_last_cow_size:0\r\nmodule_fork_in_progress:0\r\n\
+         module_fork_last_cow_size:0\r\n",
+        node.dirty - saved.dirty,
+        saved.count,
     )
 }
 

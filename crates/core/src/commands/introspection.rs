@@ -361,7 +361,7 @@ pub(crate) fn keys_in_call(
     version: Version,
 ) -> Vec<(usize, &'static [&'static str])> {
     let mut keys: Vec<(usize, &[&str])> = Vec::new();
-    for spec in row.keys {
+    for spec in row.keys_of_calls.unwrap_or(row.keys) {
         let positions = match spec.begin {
             Begin::Unknown => continue,
             _ => key_positions(std::slice::from_ref(spec), call),

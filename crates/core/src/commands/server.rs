@@ -7,7 +7,9 @@ use crate::node::Request;
 use crate::node::blocking::timeout_reply;
 use crate::node::replication::Role;
 use crate::node::session::{TimeoutReply, Wait};
+use crate::node::stats::Saved;
 use crate::num;
+use crate::store::rdb;
 use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
@@ -348,13 +350,20 @@ fn wait_timeout_ms(ctx: &Ctx, index: usize) -> Result<u64, Error> {
 }
 
 fn lastsave(ctx: &mut Ctx) -> Outcome {
-    let started_ms = ctx.now().wall_offset_ms + (ctx.node.stats.started_us / 1000) as i64;
-    ctx.reply.int(started_ms / 1000);
+    let saved_ms = ctx.now().wall_offset_ms + (ctx.node.stats.saved.at_us / 1000) as i64;
+    ctx.reply.int(saved_ms / 1000);
     Ok(())
 }
 
-/// Replies OK without saving: the data is never on disk.
+/// Notes that the data counts as saved. It is never on disk.
+fn note_save(ctx: &mut Ctx) {
+    let (at_us, dirty) = (ctx.now().mono_us, ctx.node.dirty);
+    let count = ctx.node.stats.saved.count + 1;
+    ctx.node.stats.saved = Saved { at_us, dirty, count };
+}
+
 fn save(ctx: &mut Ctx) -> Outcome {
+    note_save(ctx);
     ctx.reply.ok();
     Ok(())
 }
@@ -365,6 +374,7 @@ fn bgsave(ctx: &mut Ctx) -> Outcome {
         Some(word) if ctx.argv.len() == 2 && word.eq_ignore_ascii_case(b"SCHEDULE") => {}
         Some(_) => return Err(error::SYNTAX),
     }
+    note_save(ctx);
     ctx.reply.status("Background saving started");
     Ok(())
 }
@@ -472,7 +482,7 @@ fn debug_object(ctx: &mut Ctx) -> Outcome {
         "Value at:0x{slot:012x} refcount:{} encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
         entry.value.refcount(ctx.version()),
         entry.value.encoding(),
-        entry.value.memory_bytes(usize::MAX),
+        rdb::object_len(&entry.value, ctx.version(), ctx.node.config.get("rdbcompression") == Some("yes")),
         entry.usage.used_at_s() & 0xff_ffff,
         idle_s.wrapping_sub(entry.usage.used_at_s()),
     );

@@ -30,6 +30,7 @@ pub const COMMANDS: &[Command] = &[
                 notes: "For the optional STORE keyword. It is marked 'unknown' because the keyword can appear anywhere in the argument array",
                 begin: Begin::Option {
                     keywords: &["store"],
+                    from: 2,
                     skipping: &[("limit", 2), ("get", 1), ("by", 1)],
                 },
                 find: Find::Range { last: 0, step: 1, limit: 0 },

@@ -59,7 +59,7 @@ impl Node {
         let version = self.config.version;
         let found = table::find(argv, version);
         if matches!(caller, Caller::Client)
-            && !self.sessions[id].authenticated
+            && self.must_authenticate(&self.sessions[id])
             && version.is_valkey_since(Version::Valkey9_1)
             && !found.is_some_and(|command| command.has(NO_AUTH))
         {
@@ -156,6 +156,10 @@ impl Node {
             }));
         }
         self.authorize(id, command, argv, Source::Script)?;
+        let looks_at_memory_first = self.config.version.is_valkey_since(Version::Valkey9_1);
+        if access.read_only && looks_at_memory_first {
+            self.check_memory_of_call(command, access)?;
+        }
         if access.read_only && command.has(WRITE | MAY_REPLICATE) {
             return Err(Error::new("ERR Write commands are not allowed from read-only scripts."));
         }

@@ -311,10 +311,19 @@ impl Node {
 
     /// Unblocks a client that waits for data or replicas, as CLIENT UNBLOCK does. Returns whether it did.
     pub fn unblock_by_command(&mut self, id: SessionId, with_error: bool) -> bool {
-        let waits = self.sessions[id].blocked.as_ref();
-        let waits_for_data =
-            |wait| matches!(wait, Wait::List | Wait::SortedSet | Wait::Replicas(_) | Wait::AppendOnlyFile(_));
-        if !waits.is_some_and(|blocked| waits_for_data(blocked.wait)) {
+        let waits = self.sessions[id].blocked.as_ref().map(|blocked| blocked.wait);
+        let waits_for_data = matches!(
+            waits,
+            Some(
+                Wait::List
+                    | Wait::SortedSet
+                    | Wait::Stream
+                    | Wait::StreamGroup
+                    | Wait::Replicas(_)
+                    | Wait::AppendOnlyFile(_)
+            )
+        );
+        if !waits_for_data {
             return false;
         }
         let acks = self.acked_replicas(id);

@@ -173,6 +173,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg(debug_assertions)]
     #[should_panic(expected = "k: changed without a word")]
     fn a_change_that_nobody_is_told_of() {
         let (mut world, _) = after(&["SET k 1"]);

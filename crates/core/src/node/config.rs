@@ -8,6 +8,7 @@ mod params;
 use std::borrow::Cow;
 
 use super::eviction;
+use crate::acl::{Context, User};
 use crate::error::Error;
 use crate::glob;
 use crate::node::notify::Class;
@@ -77,6 +78,8 @@ pub struct Config {
     values: Vec<String>,
     pub databases: usize,
     pub maxclients: usize,
+    /// The largest `maxclients` for which the process has file descriptors; its driver tells.
+    pub most_clients: usize,
     pub requirepass: Vec<u8>,
     pub protected_mode: bool,
     pub debug_command: DebugCommand,
@@ -93,6 +96,8 @@ pub struct Config {
     pub slowlog_log_slower_than_us: i64,
     pub slowlog_max_len: usize,
     pub eviction: eviction::Limits,
+    /// The users of `user` lines and of the file of users: the name of each, and its rules.
+    pub users: Vec<Vec<Vec<u8>>>,
     /// The bytes of unread output at which a client is disconnected, 0 for no limit: for normal clients, for replicas
     /// (MONITOR clients here), and for subscribers.
     output_limits: [u64; 3],
@@ -107,6 +112,7 @@ impl Config {
             values: PARAMS.iter().map(|param| param.default_in(version).to_owned()).collect(),
             databases: 16,
             maxclients: 0,
+            most_clients: usize::MAX,
             requirepass: Vec::new(),
             protected_mode: false,
             debug_command: DebugCommand::No,
@@ -122,9 +128,11 @@ impl Config {
                 maxmemory: 0,
                 policy: eviction::Policy::NO_EVICTION,
                 samples: 0,
+                watches_changes: false,
                 decay: Decay { log_factor: 0, minutes: 0 },
                 replica_ignores: false,
             },
+            users: Vec::new(),
             output_limits: [0; 3],
         };
         config.refresh();
@@ -180,11 +188,22 @@ impl Config {
             classes = PARAMS[target].keyspace_events(value).unwrap_or(classes);
             values[target] =
                 PARAMS[target].parse(value, &values[target]).map_err(|why| failed(param.name, &why))?;
+            self.check_clients(param.name, &values[target])?;
         }
         self.values = values;
         self.notify_keyspace_events = classes;
         self.refresh();
         Ok(())
+    }
+
+    /// Fails if a new `maxclients` needs more file descriptors than the process may open.
+    fn check_clients(&self, name: &str, value: &str) -> Result<(), Error> {
+        let most = self.most_clients;
+        if name != "maxclients" || value.parse().is_ok_and(|clients: usize| clients <= most) {
+            return Ok(());
+        }
+        let why = "The operating system is not able to handle the specified number of clients, try with";
+        Err(failed("maxclients", &format_args!("{why} {most}")))
     }
 
     /// Sets a parameter at start-up, when even fixed parameters may be set.
@@ -209,6 +228,33 @@ impl Config {
         if !(1..=1024).contains(&self.databases) {
             return Err("argument must be between 1 and 1024 inclusive".into());
         }
+        Ok(())
+    }
+
+    /// Returns whether a line of redis.conf may give a parameter several values.
+    pub fn takes_several_values(name: &str) -> bool {
+        let named = PARAMS.iter().filter(|param| param.name.eq_ignore_ascii_case(name));
+        named.into_iter().any(Param::takes_several_values)
+    }
+
+    /// Adds a user at start-up, given its name and rules.
+    ///
+    /// # Errors
+    /// If the name or a rule is wrong, or the user is there already.
+    pub fn add_user(&mut self, words: &[String]) -> Result<(), ConfigError> {
+        let words: Vec<&[u8]> = words.iter().map(String::as_bytes).collect();
+        let [name, rules @ ..] = &words[..] else { return Err("wrong number of arguments".into()) };
+        if !User::is_valid_name(name) {
+            return Err("Usernames can't contain spaces or null characters".into());
+        }
+        if self.users.iter().any(|user| user[0] == *name) {
+            return Err("the user is there twice".into());
+        }
+        let context = Context::of(self);
+        User::new(name, context)
+            .with_rules(rules, context)
+            .map_err(|why| String::from_utf8_lossy(&why.explain()).into_owned())?;
+        self.users.push(words.iter().map(|word| word.to_vec()).collect());
         Ok(())
     }
 
@@ -251,9 +297,12 @@ impl Config {
             0 => usize::MAX,
             most => most as usize,
         };
+        let maxmemory = int(self, "maxmemory") as u64;
+        let policy = eviction::Policy::parse(self.get("maxmemory-policy").unwrap_or_default());
         self.eviction = eviction::Limits {
-            maxmemory: int(self, "maxmemory") as u64,
-            policy: eviction::Policy::parse(self.get("maxmemory-policy").unwrap_or_default()),
+            maxmemory,
+            policy,
+            watches_changes: maxmemory > 0 || policy.order == Some(eviction::Order::Lrm),
             samples: int(self, "maxmemory-samples") as usize,
             decay: Decay {
                 log_factor: int(self, "lfu-log-factor") as u32,

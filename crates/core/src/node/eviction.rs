@@ -77,6 +77,8 @@ pub struct Limits {
     pub policy: Policy,
     pub samples: usize,
     pub decay: Decay,
+    /// Whether changes of keys matter: for the memory in use, or for the order in which they are evicted.
+    pub watches_changes: bool,
     /// Whether a replica leaves eviction to its master.
     pub replica_ignores: bool,
 }
@@ -113,33 +115,38 @@ impl Eviction {
 }
 
 impl Node {
-    /// Returns an estimate of the memory in use, in bytes.
-    pub fn used_memory(&self) -> u64 {
-        // `used_memory_startup` of each line of releases.
-        let base = match self.config.version {
+    /// Returns the bytes that a server of the release uses without keys: its `used_memory_startup`.
+    pub fn startup_memory(&self) -> u64 {
+        match self.config.version {
             version if version.is_valkey_since(Version::Valkey9_0) => 998_400,
             version if version.is_valkey() => 958_928,
             version if version >= Version::V8_2 => 716_208,
             version if version >= Version::V8_0 => 662_360,
             version if version >= Version::V7_2 => 946_264,
             _ => 876_192,
-        };
-        base + match &self.eviction.weights {
-            Some(_) => self.eviction.bytes,
-            None => self.weigh_all().map(|(_, _, weight)| weight as u64).sum(),
         }
     }
 
-    /// Evicts keys until the memory in use is below `maxmemory`, as far as the policy allows.
+    /// Returns an estimate of the memory in use, in bytes.
+    pub fn used_memory(&self) -> u64 {
+        self.startup_memory()
+            + match &self.eviction.weights {
+                Some(_) => self.eviction.bytes,
+                None => self.weigh_all().map(|(_, _, weight)| weight as u64).sum(),
+            }
+    }
+
+    /// Evicts keys before a request, if memory is limited.
     #[inline]
     pub(super) fn make_room(&mut self) {
-        if self.config.eviction.maxmemory > 0 || self.eviction.weights.is_some() {
+        if self.config.eviction.maxmemory > 0 {
             self.evict();
         }
     }
 
+    /// Evicts keys until the memory in use is below `maxmemory`, as far as the policy allows.
     #[inline(never)]
-    fn evict(&mut self) {
+    pub(super) fn evict(&mut self) {
         self.eviction.is_out_of_memory = false;
         let limits = self.config.eviction;
         if limits.maxmemory == 0 {
@@ -238,22 +245,36 @@ impl Node {
     /// Notes that a key was used.
     #[inline]
     pub fn mark_used(&mut self, db: usize, slot: u32) {
+        if matches!(self.config.eviction.policy.order, Some(Order::Lfu | Order::Lrm)) {
+            return self.count_use(db, slot);
+        }
         let now_s = (self.store.now.mono_us / 1_000_000) as u32;
-        let order = self.config.eviction.policy.order;
+        if let Some(entry) = self.store.dbs[db].entry_mut(slot) {
+            entry.usage = Usage::at(now_s);
+        }
+    }
+
+    /// Counts a use, unless only changes matter.
+    #[inline(never)]
+    fn count_use(&mut self, db: usize, slot: u32) {
+        let now_s = (self.store.now.mono_us / 1_000_000) as u32;
         let Some(entry) = self.store.dbs[db].entry_mut(slot) else { return };
-        match order {
-            Some(Order::Lfu) => {
-                let draw = self.rng.next_u64();
-                entry.usage = entry.usage.counted_once_more(now_s, self.config.eviction.decay, draw);
-            }
-            Some(Order::Lrm) => {}
-            _ => entry.usage = Usage::at(now_s),
+        if self.config.eviction.policy.counts_uses() {
+            let draw = self.rng.next_u64();
+            entry.usage = entry.usage.counted_once_more(now_s, self.config.eviction.decay, draw);
         }
     }
 
     /// Notes that a key was changed or removed.
     #[inline]
-    pub(super) fn weigh(&mut self, db: usize, key: &[u8]) {
+    pub(super) fn note_weight(&mut self, db: usize, key: &[u8]) {
+        if self.config.eviction.watches_changes {
+            self.weigh(db, key);
+        }
+    }
+
+    #[inline(never)]
+    fn weigh(&mut self, db: usize, key: &[u8]) {
         if self.config.eviction.policy.order == Some(Order::Lrm) {
             let now_s = (self.store.now.mono_us / 1_000_000) as u32;
             let keys = &mut self.store.dbs[db];

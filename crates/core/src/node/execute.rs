@@ -43,8 +43,9 @@ impl Node {
         self.finish_reply(id, open);
         self.end_caching(id, argv);
         self.serve_ready_keys();
-        if std::mem::take(&mut self.eviction.is_due) {
-            self.make_room();
+        if self.eviction.is_due {
+            self.eviction.is_due = false;
+            self.evict();
         }
     }
 

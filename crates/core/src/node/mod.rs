@@ -299,6 +299,7 @@ impl Node {
         self.slowlog = Default::default();
         self.stats.reset();
         self.stats.started_us = 0;
+        self.stats.saved = Default::default();
         self.dirty = 0;
         self.replication.offset = 0;
         self.pubsub.sort();

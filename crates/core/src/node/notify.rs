@@ -123,7 +123,7 @@ impl Node {
     pub fn note_changed(&mut self, db: usize, key: &[u8]) {
         #[cfg(debug_assertions)]
         self.note_announced(db, key);
-        self.weigh(db, key);
+        self.note_weight(db, key);
         self.replication.note_key(db, key);
     }
 

@@ -74,9 +74,22 @@ pub struct Entry {
     pub offset: u64,
 }
 
+/// A change of roles that a command of a client asks for. The world carries it out when the event ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// To become a master.
+    Lead,
+    /// To follow another node.
+    Follow { master: usize },
+    /// To follow one of the replicas, which becomes the master.
+    HandOver { heir: usize },
+}
+
 /// Another node, as INFO and ROLE describe it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Peer {
+    /// Its number in the world.
+    pub node: usize,
     pub port: String,
     pub offset: u64,
     pub online: bool,
@@ -92,6 +105,9 @@ pub struct Replication {
     pub master: Peer,
     /// On a master: its replicas.
     pub replicas: Vec<Peer>,
+    /// The ports of all nodes of the world.
+    pub ports: Rc<[String]>,
+    pub wish: Option<Wish>,
     /// If set, WAIT counts this many replicas, however many there are.
     pub forced_acks: Option<u64>,
     /// The bytes written so far, counted approximately as Redis counts them.

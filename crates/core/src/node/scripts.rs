@@ -217,7 +217,7 @@ impl Scripts {
     }
 
     /// Returns the Lua state. Creates it for the first script.
-    pub(super) fn vm(&mut self) -> &mut Vm {
+    pub(crate) fn vm(&mut self) -> &mut Vm {
         let (version, legacy) = (self.version, self.legacy);
         self.vm.get_or_insert_with(|| Box::new(Vm::continuing(version, legacy)))
     }

@@ -212,9 +212,12 @@ impl Node {
         if self.lacks_replicas() {
             return Err(NO_REPLICAS);
         }
-        if self.is_out_of_memory() && !access.allow_oom && command.has(DENYOOM) {
-            return Err(OOM);
-        }
-        Ok(())
+        self.check_memory_of_call(command, access)
+    }
+
+    /// Checks that a command of a script may take memory.
+    pub(super) fn check_memory_of_call(&self, command: &Command, access: Access) -> Result<(), Error> {
+        let is_refused = command.has(DENYOOM) && !access.allow_oom && self.is_out_of_memory();
+        if is_refused { Err(OOM) } else { Ok(()) }
     }
 }

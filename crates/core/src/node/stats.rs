@@ -17,10 +17,21 @@ pub struct CommandStats {
     pub failed: u64,
 }
 
+/// The last save, which writes nothing here, or the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Saved {
+    pub at_us: u64,
+    /// The number of writes until then.
+    pub dirty: u64,
+    /// How often SAVE and BGSAVE ran.
+    pub count: u64,
+}
+
 /// Counters since the start of the node or the last CONFIG RESETSTAT.
 #[derive(Clone, Default)]
 pub struct Stats {
     pub started_us: u64,
+    pub saved: Saved,
     pub connections_received: u64,
     pub rejected_connections: u64,
     pub commands_processed: u64,
@@ -42,12 +53,17 @@ const MAX_ERROR_CODES: usize = 128;
 impl Stats {
     /// Creates counters that begin at `now`.
     pub fn new(now: Now) -> Stats {
-        Stats { started_us: now.mono_us, ..Stats::default() }
+        let saved = Saved { at_us: now.mono_us, ..Saved::default() };
+        Stats { started_us: now.mono_us, saved, ..Stats::default() }
     }
 
     /// Sets all counters to zero, as CONFIG RESETSTAT does.
     pub fn reset(&mut self) {
-        *self = Stats { started_us: self.started_us, ..Stats::default() };
+        *self = Stats {
+            started_us: self.started_us,
+            saved: Saved { count: 0, ..self.saved },
+            ..Stats::default()
+        };
     }
 
     /// Counts a call of a command.

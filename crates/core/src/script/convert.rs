@@ -249,7 +249,9 @@ fn write_raw_error(text: &[u8], reply: &mut Reply) {
 
 /// Writes the reply to the client whose script was killed `at` a source and line.
 pub(super) fn write_killed(name: &[u8], at: Option<(Vec<u8>, i32)>, version: Version, reply: &mut Reply) {
+    let is_function = at.as_ref().is_some_and(|(source, _)| source == b"@user_function");
     let mut text = match version.is_valkey() {
+        true if is_function => b"ERR Script killed by user with FUNCTION KILL.".to_vec(),
         true => b"ERR Script killed by user with SCRIPT KILL.".to_vec(),
         false => b"ERR Script killed by user with SCRIPT KILL...".to_vec(),
     };

@@ -79,11 +79,31 @@ fn is_name(name: &[u8]) -> bool {
     !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_')
 }
 
+const TWICE: &str = "Function already exists in the library";
+
+/// Valkey's text for a function's name.
+const BAD_FUNCTION_NAME: &str = "Function names can only contain letters, numbers, or underscores(_) and must be at least \
+                                 one character long";
+
+/// Returns whether a reply refuses the name of a function. Valkey adds nothing to such a reply.
+pub(super) fn refuses_function(reply: &[u8]) -> bool {
+    let text = reply.strip_prefix(b"ERR ").unwrap_or(reply);
+    [TWICE.as_bytes(), BAD_FUNCTION_NAME.as_bytes()].contains(&text)
+}
+
+/// Raises an error of `register_function`, which is Valkey's `server.register_function`.
+fn refuse(lua: &mut Stack, problem: &str) -> Raised<usize> {
+    match lua.shared.version.is_valkey() {
+        true => raise_error(lua, &problem.replace("redis.", "server.")),
+        false => raise_error(lua, problem),
+    }
+}
+
 /// `redis.register_function(name, callback)`, or with one table of named arguments.
 pub(super) fn register_function(lua: &mut Stack) -> Raised<usize> {
     let shared = lua.shared;
     if shared.library.borrow().is_none() {
-        return raise_error(lua, "redis.register_function can only be called on FUNCTION LOAD command");
+        return refuse(lua, "redis.register_function can only be called on FUNCTION LOAD command");
     }
     // The callback is on top of the stack then.
     let arguments = match lua.len() {
@@ -93,15 +113,16 @@ pub(super) fn register_function(lua: &mut Stack) -> Raised<usize> {
     };
     let (name, description, flags) = match arguments {
         Ok(arguments) => arguments,
-        Err(problem) => return raise_error(lua, problem),
+        Err(problem) => return refuse(lua, problem),
     };
     if !is_name(&name) {
-        return raise_error(lua, BAD_NAME);
+        let text = if shared.version.is_valkey() { BAD_FUNCTION_NAME } else { BAD_NAME };
+        return raise_error(lua, text);
     }
     let mut library = shared.library.borrow_mut();
     let Some(registry) = library.as_mut() else { return Ok(0) };
     if registry.functions.contains_key(&name) {
-        return raise_error(lua, "Function already exists in the library");
+        return raise_error(lua, TWICE);
     }
     registry.bytes += FUNCTION_BYTES + name.len() + description.as_ref().map_or(0, Vec::len);
     lua.check_size(registry.bytes)?;

@@ -19,6 +19,8 @@ mod sha1;
 mod shebang;
 mod struct_pack;
 mod tag;
+#[cfg(test)]
+mod tests;
 mod vm;
 
 pub use sha1::{Digest, Sha1, sha1_hex};

@@ -360,6 +360,18 @@ impl Vm {
         self.killed = self.is_busy();
     }
 
+    /// Sets which requests for memory of the following scripts are refused. Returns how many there were since the last call.
+    #[cfg(test)]
+    pub(super) fn refuse_memory(&mut self, refusal: super::bridge::Refusal) -> u64 {
+        self.scripts.refuse_memory(refusal)
+    }
+
+    /// Collects all garbage. Returns the number of blocks and of bytes that the state of scripts still holds.
+    #[cfg(test)]
+    pub(super) fn held(&mut self) -> (usize, usize) {
+        self.scripts.held()
+    }
+
     /// Discards the Lua state with all compiled scripts and the suspended script, if any. Functions stay.
     pub fn flush(&mut self) {
         let (counts, notes) = (self.scripts.counts_instructions(), self.scripts.notes_lines());
@@ -397,6 +409,7 @@ fn run_library(
     let problem = match reply.as_bytes() {
         [] if registry.functions.is_empty() => Error::new("ERR No functions registered"),
         [] => return Ok(registry),
+        error if version.is_valkey() && library::refuses_function(error) => Error::owned(error.to_vec()),
         error => Error::owned([b"ERR Error registering functions: ", error].concat()),
     };
     registry.functions.values().for_each(|function| machine.forget(function.callback));

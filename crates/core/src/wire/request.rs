@@ -9,6 +9,7 @@ use memchr::{memchr, memchr2};
 use smallvec::SmallVec;
 
 use crate::num;
+use crate::version::Version;
 
 /// The longest header line or inline command, in bytes.
 const MAX_LINE: usize = 64 * 1024;
@@ -23,6 +24,8 @@ pub struct RequestLimits {
     pub max_bulk_len: u64,
     /// Whether the client has authenticated; until then it may send small requests only.
     pub authenticated: bool,
+    /// The release that decides what a NUL byte in a header means.
+    pub version: Version,
 }
 
 /// The reason why a byte stream is not a valid request: the text that follows `Protocol error: `. The server closes the
@@ -93,7 +96,8 @@ impl RequestParser {
             (self.missing, self.pos) = (count, header);
             return Ok(true);
         }
-        let Some(line) = header_line(buf, 0, "too big mbulk count string")? else {
+        let is_c_string = !limits.version.is_valkey();
+        let Some(line) = header_line(buf, 0, is_c_string, "too big mbulk count string")? else {
             return Ok(false);
         };
         let count = num::parse_i64(&buf[1..line.end]).filter(|&n| n <= i32::MAX as i64);
@@ -145,7 +149,8 @@ impl RequestParser {
 
     /// Reads `$<len>`. Returns `None` if it is incomplete.
     fn bulk_header(&mut self, buf: &[u8], limits: RequestLimits) -> Result<Option<usize>, ProtocolError> {
-        let Some(line) = header_line(buf, self.pos, "too big bulk count string")? else {
+        let is_c_string = !limits.version.is_valkey() && limits.version < Version::V8_4;
+        let Some(line) = header_line(buf, self.pos, is_c_string, "too big bulk count string")? else {
             return Ok(None);
         };
         if buf[self.pos] != b'$' {
@@ -202,9 +207,20 @@ struct Line {
     next: usize,
 }
 
-/// Returns the line that starts at `from`, or `None` while its end has not arrived.
-fn header_line(buf: &[u8], from: usize, too_long: &str) -> Result<Option<Line>, ProtocolError> {
-    let Some(at) = memchr(b'\r', &buf[from..]) else {
+/// Returns the line that starts at `from`, or `None` while its end has not arrived. Releases that look for the end in a C string never
+/// find one behind a NUL byte.
+fn header_line(
+    buf: &[u8],
+    from: usize,
+    is_c_string: bool,
+    too_long: &str,
+) -> Result<Option<Line>, ProtocolError> {
+    let line = &buf[from..];
+    let end = match is_c_string {
+        true => memchr2(b'\r', 0, line).filter(|&at| line[at] == b'\r'),
+        false => memchr(b'\r', line),
+    };
+    let Some(at) = end else {
         return if buf.len() - from > MAX_LINE { Err(error(too_long)) } else { Ok(None) };
     };
     let end = from + at;
@@ -294,7 +310,8 @@ fn hex(digit: u8) -> u8 {
 mod tests {
     use super::*;
 
-    const LIMITS: RequestLimits = RequestLimits { max_bulk_len: 512 << 20, authenticated: true };
+    const LIMITS: RequestLimits =
+        RequestLimits { max_bulk_len: 512 << 20, authenticated: true, version: Version::V7_4 };
 
     fn parse_all(bytes: &[u8]) -> Result<Vec<Vec<Vec<u8>>>, ProtocolError> {
         let mut parser = RequestParser::default();

@@ -70,11 +70,15 @@ impl World {
     pub fn with_stages(options: WorldOptions, stages: Rc<dyn Stages>) -> World {
         let clock = Clock::new(options.clock, options.wall_start_ms);
         let (rngs, _) = streams(options.seed, options.nodes.len());
+        let port = |config: &Config| config.get("port").unwrap_or("0").to_owned();
+        let ports: Rc<[String]> = options.nodes.iter().map(port).collect();
         let nodes = options.nodes.into_iter().zip(rngs).enumerate();
         let nodes = nodes
             .map(|(index, (config, rng))| Node::new(index, config, rng, clock.now(), Rc::clone(&stages)));
+        let mut nodes: Vec<Node> = nodes.collect();
+        nodes.iter_mut().for_each(|node| node.replication.ports = Rc::clone(&ports));
         World {
-            nodes: nodes.collect(),
+            nodes,
             clock,
             events: 0,
             stages,
@@ -160,6 +164,9 @@ impl World {
     pub fn end(&mut self, node: usize, writer: Option<SessionId>) {
         self.nodes[node].broadcast_invalidations();
         self.send_writes(node, writer);
+        if let Some(wish) = self.nodes[node].replication.wish.take() {
+            self.change_roles(node, wish);
+        }
         #[cfg(debug_assertions)]
         self.nodes[node].check_now_and_then();
     }
@@ -401,6 +408,7 @@ impl World {
             max_bulk_len: node.config.proto_max_bulk_len,
             authenticated: (node.sessions.get(conn.session))
                 .is_none_or(|session| !node.must_authenticate(session)),
+            version: node.config.version,
         }
     }
 

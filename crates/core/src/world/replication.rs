@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::World;
-use crate::node::replication::{Link, Peer, Role};
+use crate::node::replication::{Link, Peer, Role, Wish};
 use crate::node::session::SessionId;
 
 /// The reason why a replication command cannot be applied.
@@ -114,6 +114,27 @@ impl World {
         Ok(())
     }
 
+    /// Carries out what a command of a client asked for. A node that would follow itself through others stays what it is, as in
+    /// Redis, where such replicas wait for one another.
+    pub(super) fn change_roles(&mut self, node: usize, wish: Wish) {
+        match wish {
+            Wish::Lead => self.promote(node),
+            Wish::Follow { master } => {
+                let _ = self.replicate(node, master);
+            }
+            Wish::HandOver { heir } => {
+                let others = self.replicas_of(node).into_iter().filter(|&replica| replica != heir);
+                let followers: Vec<usize> = others.chain([node]).collect();
+                self.nodes[heir].replication.link = Link::Up;
+                self.deliver_writes();
+                self.promote(heir);
+                for follower in followers {
+                    let _ = self.replicate(follower, heir);
+                }
+            }
+        }
+    }
+
     /// Replaces the data of a replica with that of its master.
     fn resync(&mut self, replica: usize, master: usize) {
         let entry = self.begin(master).full_entry();
@@ -146,7 +167,7 @@ impl World {
         let peer = |world: &World, index: usize, online: bool| {
             let node = &world.nodes[index];
             let port = node.config.get("port").unwrap_or("0").to_owned();
-            Peer { port, offset: node.replication.offset, online: online && !node.stopped }
+            Peer { node: index, port, offset: node.replication.offset, online: online && !node.stopped }
         };
         let replicas = self.replicas_of(master);
         let links: Vec<bool> =

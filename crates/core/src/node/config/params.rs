@@ -98,6 +98,18 @@ impl Param {
         Class::parse(value).filter(|classes| !classes.has(unknown))
     }
 
+    /// Returns whether its value is a list of words, which a line of redis.conf gives one by one.
+    pub fn takes_several_values(&self) -> bool {
+        const LISTS: [&str; 5] = [
+            "latency-tracking-info-percentiles",
+            "oom-score-adj-values",
+            "rdma-bind",
+            "replicaof",
+            "slaveof",
+        ];
+        matches!(self.kind, OutputLimits | SavePoints | Words(_)) || LISTS.contains(&self.name)
+    }
+
     /// Returns the canonical text of a new value, or Redis's reason for refusing it.
     ///
     /// # Errors

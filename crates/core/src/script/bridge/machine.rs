@@ -260,7 +260,7 @@ impl Machine {
         machine
     }
 
-    fn shared(&self) -> &Shared {
+    pub(super) fn shared(&self) -> &Shared {
         // SAFETY: leaked in `new`, freed in `drop`.
         unsafe { self.shared.as_ref() }
     }
@@ -503,7 +503,7 @@ impl Machine {
         self.shared().main.get()
     }
 
-    fn collect(&mut self) {
+    pub(super) fn collect(&mut self) {
         // SAFETY: the state is live and no slice runs. There are no finalizers, so the collector runs nothing that could raise.
         unsafe { ffi::lua_gc(self.shared().main.get(), ffi::LUA_GCCOLLECT, 0) };
         let memory = &self.shared().memory;

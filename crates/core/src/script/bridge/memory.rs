@@ -6,6 +6,8 @@ use std::ffi::c_void;
 use std::ptr;
 
 use super::heap::{Heap, MAX_BLOCK};
+#[cfg(test)]
+use super::refusal::Refusals;
 
 /// The memory that one Lua state has allocated, in bytes.
 pub(super) struct Memory {
@@ -18,24 +20,42 @@ pub(super) struct Memory {
     pub enforced: Cell<bool>,
     /// Serves small blocks while it has room.
     heap: RefCell<Option<Heap>>,
+    /// The requests that a test refuses, and the blocks that it counts.
+    #[cfg(test)]
+    pub refusals: Refusals,
 }
 
 impl Memory {
     /// Creates the allocator of a state. `limit` is in bytes.
     pub fn new(limit: usize) -> Memory {
         // The heap also has to hold what library functions allocate beyond the limit, and the gaps between blocks.
-        let heap = Heap::new(limit.saturating_mul(2));
+        // Without it, a checker of memory sees each block.
+        let heap = if cfg!(feature = "system-allocator") { None } else { Heap::new(limit.saturating_mul(2)) };
         Memory {
             used: Cell::new(0),
             limit,
             ceiling: Cell::new(limit),
             enforced: Cell::new(false),
             heap: RefCell::new(heap),
+            #[cfg(test)]
+            refusals: Refusals::default(),
         }
     }
 
+    /// Returns whether the script holds more memory than it may.
     pub fn exceeded(&self) -> bool {
-        self.used.get() > self.limit
+        self.used.get() > self.limit || self.is_refused_by_test()
+    }
+
+    /// Counts a request that a full memory would refuse. Returns whether a test wants it refused.
+    #[cfg(test)]
+    fn is_refused_by_test(&self) -> bool {
+        !self.is_ending() && self.refusals.next()
+    }
+
+    #[cfg(not(test))]
+    fn is_refused_by_test(&self) -> bool {
+        false
     }
 
     /// Refuses every further allocation of the running script, which ends it.
@@ -123,6 +143,8 @@ pub(super) unsafe extern "C" fn allocate(
         let memory = &*(ud as *const Memory);
         if new == 0 {
             if !block.is_null() {
+                #[cfg(test)]
+                memory.refusals.blocks.update(|blocks| blocks - 1);
                 memory.give_back(block.cast(), old);
                 memory.used.set(memory.used.get() - old);
             }
@@ -130,7 +152,8 @@ pub(super) unsafe extern "C" fn allocate(
         }
         let old = if block.is_null() { 0 } else { old };
         let used = memory.used.get() - old + new;
-        if new > old && memory.enforced.get() && used > memory.ceiling.get() {
+        if new > old && memory.enforced.get() && (used > memory.ceiling.get() || memory.is_refused_by_test())
+        {
             return ptr::null_mut();
         }
         let fresh = if block.is_null() { memory.obtain(new) } else { memory.resize(block.cast(), old, new) };
@@ -138,6 +161,8 @@ pub(super) unsafe extern "C" fn allocate(
             handle_alloc_error(layout(new));
         }
         memory.used.set(used);
+        #[cfg(test)]
+        memory.refusals.blocks.update(|blocks| blocks + usize::from(block.is_null()));
         fresh.cast()
     }
 }

@@ -30,10 +30,14 @@ mod memory;
 mod patterns;
 mod proxies;
 #[cfg(test)]
+mod refusal;
+#[cfg(test)]
 mod rules;
 mod stack;
 #[cfg(test)]
 mod tests;
 
 pub(super) use machine::{Input, Loaded, Machine, Setup, Signal};
+#[cfg(test)]
+pub(super) use refusal::Refusal;
 pub(super) use stack::{Function, LuaType, Raise, Raised, Stack, truncate, truncate_to_i32};

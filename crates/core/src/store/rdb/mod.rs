@@ -59,6 +59,13 @@ pub fn dump(value: &Value, version: Version, compress: bool) -> Vec<u8> {
     seal(writer.into_bytes(), version)
 }
 
+/// Returns the number of bytes of a value in a file, without its type.
+pub fn object_len(value: &Value, version: Version, compress: bool) -> usize {
+    let mut writer = Writer::new(compress);
+    save::value(&mut writer, value, version);
+    writer.into_bytes().len().saturating_sub(1)
+}
+
 /// Turns an object into a payload by appending the release's format version and the checksum.
 pub fn seal(mut object: Vec<u8>, version: Version) -> Vec<u8> {
     object.extend_from_slice(&format_version(version).to_le_bytes());
@@ -86,7 +93,10 @@ fn check(payload: &[u8], reader: Version) -> Result<(), Refusal> {
     let version = u16::from_le_bytes([body[footer_at], body[footer_at + 1]]);
     // Valkey refuses what Redis has written since the two parted.
     let is_foreign = reader.is_valkey() && (12..80).contains(&version);
-    if version > format_version(reader) || is_foreign || crc64::checksum(body).to_le_bytes() != checksum {
+    // Zeros say that the payload has no checksum.
+    let is_unchecked = reader >= Version::V8_6 && checksum == [0; 8];
+    let is_intact = || crc64::checksum(body).to_le_bytes() == checksum;
+    if version > format_version(reader) || is_foreign || !is_unchecked && !is_intact() {
         return Err(Refusal::VersionOrChecksum);
     }
     Ok(())

@@ -1,0 +1,469 @@
+//! CLUSTER and the commands of cluster mode. A node is never part of a cluster, so all of them are refused, as by a server that
+//! runs without `cluster-enabled`.
+
+use super::command::*;
+use super::ctx::Ctx;
+use crate::error::{Error, Outcome};
+use crate::version::Version;
+
+const LOADS_SINCE_7_2: &[Change] = &[Change { since: ("7.2.0", "8.0.0"), apply: |row| row.flags |= LOADING }];
+const LOADS_IN_VALKEY: &[Change] = &[Change { since: (NEVER, "8.0.0"), apply: |row| row.flags |= LOADING }];
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "asking",
+        arity: 1,
+        since: "3.0.0",
+        flags: FAST,
+        acl: &["connection"],
+        summary: "Announces that a redirection is followed.",
+        run: refuse,
+        ..Command::of(Group::Cluster)
+    },
+    Command {
+        name: "cluster",
+        arity: -2,
+        since: "3.0.0",
+        summary: "Commands for Redis Cluster.",
+        complexity: "Depends on subcommand.",
+        subcommands: &[
+            Command {
+                name: "cluster|addslots",
+                arity: -3,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Assigns hash slots to the node.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|addslotsrange",
+                arity: -4,
+                since: "7.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Assigns ranges of hash slots to the node.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|bumpepoch",
+                arity: 2,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                tips: &["nondeterministic_output"],
+                summary: "Advances the configuration epoch.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|cancelslotmigrations",
+                arity: 2,
+                since: NEVER,
+                since_valkey: "9.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Cancels the migrations of slots.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|count-failure-reports",
+                arity: 3,
+                since: "3.0.0",
+                flags: ADMIN | STALE,
+                tips: &["nondeterministic_output"],
+                summary: "Counts the failure reports about a node.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|countkeysinslot",
+                arity: 3,
+                since: "3.0.0",
+                flags: STALE,
+                summary: "Counts the keys of a hash slot.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|delslots",
+                arity: -3,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Takes hash slots from the node.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|delslotsrange",
+                arity: -4,
+                since: "7.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Takes ranges of hash slots from the node.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|failover",
+                arity: -2,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Makes a replica take over from its master.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|flushslot",
+                arity: -3,
+                since: NEVER,
+                since_valkey: "9.0.0",
+                flags: WRITE | ADMIN | NO_ASYNC_LOADING,
+                acl: &["keyspace"],
+                summary: "Removes the keys of a hash slot.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|flushslots",
+                arity: 2,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Takes all hash slots from the node.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|forget",
+                arity: 3,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Removes a node from the nodes table.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|getkeysinslot",
+                arity: 4,
+                since: "3.0.0",
+                flags: STALE,
+                tips: &["nondeterministic_output"],
+                summary: "Lists keys of a hash slot.",
+                complexity: "O(log(N))",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|getslotmigrations",
+                arity: 2,
+                since: NEVER,
+                since_valkey: "9.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Lists the migrations of slots.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|help",
+                arity: 2,
+                since: "5.0.0",
+                flags: LOADING | STALE,
+                summary: "Lists the subcommands.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|info",
+                arity: 2,
+                since: "3.0.0",
+                flags: STALE,
+                tips: &["nondeterministic_output"],
+                summary: "Describes the state of the node.",
+                changes: LOADS_IN_VALKEY,
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|keyslot",
+                arity: 3,
+                since: "3.0.0",
+                flags: STALE,
+                summary: "Computes the hash slot of a key.",
+                complexity: "O(N)",
+                run: keyslot,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|links",
+                arity: 2,
+                since: "7.0.0",
+                flags: STALE,
+                tips: &["nondeterministic_output"],
+                summary: "Lists the links to other nodes.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|meet",
+                arity: -4,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Makes a node join the cluster.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|migrateslots",
+                arity: -4,
+                since: NEVER,
+                since_valkey: "9.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Moves hash slots to other nodes.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|migration",
+                arity: -4,
+                since: "8.4.0",
+                since_valkey: NEVER,
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Starts, watches and cancels migrations of slots.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|myid",
+                arity: 2,
+                since: "3.0.0",
+                flags: STALE,
+                summary: "Tells the id of the node.",
+                changes: LOADS_IN_VALKEY,
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|myshardid",
+                arity: 2,
+                since: "7.2.0",
+                flags: STALE,
+                tips: &["nondeterministic_output"],
+                summary: "Tells the id of the shard of the node.",
+                changes: LOADS_IN_VALKEY,
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|nodes",
+                arity: 2,
+                since: "3.0.0",
+                flags: STALE,
+                tips: &["nondeterministic_output"],
+                summary: "Describes the cluster as the node sees it.",
+                changes: LOADS_IN_VALKEY,
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|replicas",
+                arity: 3,
+                since: "5.0.0",
+                flags: ADMIN | STALE,
+                tips: &["nondeterministic_output"],
+                summary: "Lists the replicas of a master.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|replicate",
+                arity: 3,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Makes the node a replica.",
+                changes: &[Change { since: (NEVER, "9.0.0"), apply: |row| row.arity = -3 }],
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|reset",
+                arity: -2,
+                since: "3.0.0",
+                flags: ADMIN | NOSCRIPT | STALE,
+                summary: "Resets the node.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|saveconfig",
+                arity: 2,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Writes the cluster configuration to disk.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|set-config-epoch",
+                arity: 3,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Sets the configuration epoch of a new node.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|setslot",
+                arity: -4,
+                since: "3.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                summary: "Binds a hash slot to a node.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|shards",
+                arity: 2,
+                since: "7.0.0",
+                flags: STALE,
+                tips: &["nondeterministic_output"],
+                summary: "Maps hash slots to shards.",
+                changes: LOADS_SINCE_7_2,
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|slaves",
+                arity: 3,
+                since: "3.0.0",
+                flags: ADMIN | STALE,
+                tips: &["nondeterministic_output"],
+                summary: "Lists the replicas of a master.",
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|slot-stats",
+                arity: -4,
+                since: "8.2.0",
+                since_valkey: "8.0.0",
+                flags: LOADING | STALE,
+                tips: &["nondeterministic_output", "request_policy:all_shards"],
+                summary: "Lists statistics of hash slots.",
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|slots",
+                arity: 2,
+                since: "3.0.0",
+                flags: STALE,
+                tips: &["nondeterministic_output"],
+                summary: "Maps hash slots to nodes.",
+                changes: LOADS_SINCE_7_2,
+                complexity: "O(N)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+            Command {
+                name: "cluster|syncslots",
+                arity: -3,
+                since: "8.4.0",
+                since_valkey: "9.0.0",
+                flags: ADMIN | STALE | NO_ASYNC_LOADING,
+                tips: &["nondeterministic_output"],
+                summary: "Exchanges slots between nodes; internal.",
+                changes: &[Change { since: (NEVER, "9.0.0"), apply: |row| row.tips = &[] }],
+                complexity: "O(1)",
+                run: refuse,
+                ..Command::of(Group::Cluster)
+            },
+        ],
+        ..Command::of(Group::Cluster)
+    },
+    Command {
+        name: "readonly",
+        arity: 1,
+        since: "3.0.0",
+        flags: LOADING | STALE | FAST,
+        acl: &["connection"],
+        summary: "Lets a connection read from a replica in a cluster.",
+        run: mark_reads,
+        ..Command::of(Group::Cluster)
+    },
+    Command {
+        name: "readwrite",
+        arity: 1,
+        since: "3.0.0",
+        flags: LOADING | STALE | FAST,
+        acl: &["connection"],
+        summary: "Ends the effect of READONLY.",
+        run: mark_reads,
+        ..Command::of(Group::Cluster)
+    },
+];
+
+/// READONLY and READWRITE, which concern clients of Valkey that follow redirections outside of a cluster, too.
+fn mark_reads(ctx: &mut Ctx) -> Outcome {
+    if !ctx.version().is_valkey() {
+        return refuse(ctx);
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+fn keyslot(ctx: &mut Ctx) -> Outcome {
+    if !ctx.version().is_valkey_since(Version::Valkey9_1) {
+        return refuse(ctx);
+    }
+    ctx.reply.int(hash_slot(ctx.argv[2]).into());
+    Ok(())
+}
+
+/// Returns the hash slot of a key: the CRC-16 (XMODEM) of its hash tag, or of all of it, modulo 16,384.
+fn hash_slot(key: &[u8]) -> u16 {
+    let tag = key.iter().position(|&byte| byte == b'{').and_then(|open| {
+        let rest = &key[open + 1..];
+        let len = rest.iter().position(|&byte| byte == b'}').filter(|&len| len > 0)?;
+        Some(&rest[..len])
+    });
+    let crc = tag.unwrap_or(key).iter().fold(0u16, |crc, &byte| {
+        (0..8).fold(
+            crc ^ u16::from(byte) << 8,
+            |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 },
+        )
+    });
+    crc % 16_384
+}
+
+fn refuse(_: &mut Ctx) -> Outcome {
+    Err(Error::new("ERR This instance has cluster support disabled"))
+}

@@ -1,0 +1,139 @@
+//! REPLICAOF and FAILOVER, between the nodes of one world.
+
+use super::command::*;
+use super::ctx::Ctx;
+use crate::error::{self, Error, Outcome};
+use crate::node::replication::{Role, Wish};
+use crate::num;
+
+pub const COMMANDS: &[Command] = &[
+    Command {
+        name: "failover",
+        arity: -1,
+        since: "6.2.0",
+        flags: ADMIN | NOSCRIPT | STALE,
+        summary: "Makes a replica take over from this master.",
+        run: failover,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "replicaof",
+        arity: 3,
+        since: "5.0.0",
+        flags: ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING,
+        summary: "Makes the node a replica of another, or a master.",
+        run: replicaof,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "slaveof",
+        arity: 3,
+        since: "1.0.0",
+        flags: ADMIN | NOSCRIPT | STALE | NO_ASYNC_LOADING,
+        summary: "Makes the node a replica of another, or a master.",
+        run: replicaof,
+        ..Command::of(Group::Server)
+    },
+];
+
+fn replicaof(ctx: &mut Ctx) -> Outcome {
+    let (host, port) = (ctx.argv[1], ctx.argv[2]);
+    if host.eq_ignore_ascii_case(b"no") && port.eq_ignore_ascii_case(b"one") {
+        ctx.node.replication.wish = Some(Wish::Lead);
+        ctx.reply.ok();
+        return Ok(());
+    }
+    let number = num::parse_i64(port).filter(|port| (0..=65_535).contains(port));
+    number.ok_or(Error::new("ERR Invalid master port"))?;
+    let master = node_at(ctx, host, port)?;
+    if ctx.node.replication.role == (Role::Replica { of: master }) {
+        ctx.reply.status("OK Already connected to specified master");
+        return Ok(());
+    }
+    ctx.node.replication.wish = Some(Wish::Follow { master });
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// Returns the node that listens on an address.
+///
+/// # Errors
+/// Fails if no other node of this world does: there is nothing else to replicate from.
+fn node_at(ctx: &Ctx, host: &[u8], port: &[u8]) -> Result<usize, Error> {
+    let is_local =
+        [&b"127.0.0.1"[..], b"localhost", b"::1"].iter().any(|name| host.eq_ignore_ascii_case(name));
+    let mut ports = ctx.node.replication.ports.iter().enumerate();
+    let found = ports.find(|(node, known)| known.as_bytes() == port && *node != ctx.node.index);
+    found.filter(|_| is_local).map(|(node, _)| node).ok_or_else(|| {
+        let (host, port) = (String::from_utf8_lossy(host), String::from_utf8_lossy(port));
+        format!("ERR no other node of this process listens on {host}:{port}, and Redlatch replicates between its own nodes alone")
+            .into()
+    })
+}
+
+/// The options of FAILOVER.
+#[derive(Default)]
+struct Options<'a> {
+    target: Option<(&'a [u8], &'a [u8])>,
+    has_timeout: bool,
+    forces: bool,
+    aborts: bool,
+}
+
+impl<'a> Options<'a> {
+    fn parse(ctx: &Ctx<'a>) -> Result<Options<'a>, Error> {
+        let mut options = Options::default();
+        let mut words = ctx.words(1);
+        while !words.is_empty() {
+            if !options.has_timeout && words.take_with("TIMEOUT", 1) {
+                if words.int()? <= 0 {
+                    return Err(Error::new("ERR FAILOVER timeout must be greater than 0"));
+                }
+                options.has_timeout = true;
+            } else if ctx.argv.len() == 2 && words.take("ABORT") {
+                options.aborts = true;
+            } else if options.target.is_none() && words.take_with("TO", 2) {
+                let host = words.word()?;
+                let port = words.word()?;
+                num::parse_i64(port).ok_or(error::NOT_AN_INTEGER)?;
+                options.target = Some((host, port));
+            } else if !options.forces && words.take("FORCE") {
+                options.forces = true;
+            } else {
+                return Err(error::SYNTAX);
+            }
+        }
+        Ok(options)
+    }
+}
+
+/// Hands the role over at once. The writes that a lagging link holds back arrive first, as Redis waits for them.
+fn failover(ctx: &mut Ctx) -> Outcome {
+    let options = Options::parse(ctx)?;
+    if options.aborts {
+        return Err(Error::new("ERR No failover in progress."));
+    }
+    let replicas = &ctx.node.replication.replicas;
+    if ctx.node.replication.role != Role::Master {
+        return Err(Error::new("ERR FAILOVER is not valid when server is a replica."));
+    }
+    if replicas.is_empty() {
+        return Err(Error::new("ERR FAILOVER requires connected replicas."));
+    }
+    if options.forces && (options.target.is_none() || !options.has_timeout) {
+        return Err(Error::new(
+            "ERR FAILOVER with force option requires both a timeout and target HOST and IP.",
+        ));
+    }
+    let heir = match options.target {
+        Some((_, port)) => replicas.iter().find(|replica| replica.port.as_bytes() == port),
+        None => replicas.iter().filter(|replica| replica.online).max_by_key(|replica| replica.offset),
+    };
+    let heir = heir.ok_or(Error::new("ERR FAILOVER target HOST and PORT is not a replica."))?;
+    if !heir.online {
+        return Err(Error::new("ERR FAILOVER target replica is not online."));
+    }
+    ctx.node.replication.wish = Some(Wish::HandOver { heir: heir.node });
+    ctx.reply.ok();
+    Ok(())
+}
