@@ -133,7 +133,7 @@ fn restore(ctx: &mut Ctx) -> Outcome {
     let version = ctx.version();
     let counts_uses = ctx.node.store.limits.counts_uses;
     let mut edit = ctx.insert(key, value, expires_at_ms);
-    let now_s = (now.mono_us / 1_000_000) as u32;
+    let now_s = now.mono_s();
     match (options.frequency, options.idle_s) {
         (Some(frequency), _) if counts_uses => edit.set_usage(Usage::counted(frequency, now_s)),
         (_, Some(idle_s)) if !counts_uses => {

@@ -417,7 +417,7 @@ fn object_refcount(ctx: &mut Ctx) -> Outcome {
 }
 
 fn object_idletime(ctx: &mut Ctx) -> Outcome {
-    let now_s = (ctx.now().mono_us / 1_000_000) as u32;
+    let now_s = ctx.now().mono_s();
     match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.usage) {
         Some(_) if ctx.node.store.limits.counts_uses => {
             return Err(Error::new(
@@ -432,7 +432,7 @@ fn object_idletime(ctx: &mut Ctx) -> Outcome {
 }
 
 fn object_freq(ctx: &mut Ctx) -> Outcome {
-    let now_s = (ctx.now().mono_us / 1_000_000) as u32;
+    let now_s = ctx.now().mono_s();
     match ctx.find_quietly(ctx.argv[2]).and_then(|slot| ctx.entry(slot)).map(|entry| entry.usage) {
         Some(usage) if ctx.node.store.limits.counts_uses => {
             ctx.reply.int(usage.count(now_s, ctx.node.config.eviction.decay).into());

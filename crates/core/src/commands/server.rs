@@ -476,7 +476,7 @@ fn debug_sleep(ctx: &mut Ctx) -> Outcome {
 
 fn debug_object(ctx: &mut Ctx) -> Outcome {
     let slot = ctx.find_quietly(ctx.argv[2]).ok_or(error::NO_SUCH_KEY)?;
-    let idle_s = (ctx.now().mono_us / 1_000_000) as u32;
+    let idle_s = ctx.now().mono_s();
     let Some(entry) = ctx.entry(slot) else { return Err(error::NO_SUCH_KEY) };
     let text = format!(
         "Value at:0x{slot:012x} refcount:{} encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",

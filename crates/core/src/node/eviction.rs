@@ -216,7 +216,7 @@ impl Node {
     /// Adds the best of some random keys of each database to the pool, whose last candidate goes first. Returns false if no
     /// key may be evicted.
     fn fill_pool(&mut self, order: Order, limits: Limits) -> bool {
-        let now_s = (self.store.now.mono_us / 1_000_000) as u32;
+        let now_s = self.store.now.mono_s();
         let mut is_any = false;
         for (db, keys) in self.store.dbs.iter().enumerate() {
             let none = if limits.policy.is_volatile { keys.volatile() == 0 } else { keys.is_empty() };
@@ -248,7 +248,7 @@ impl Node {
         if matches!(self.config.eviction.policy.order, Some(Order::Lfu | Order::Lrm)) {
             return self.count_use(db, slot);
         }
-        let now_s = (self.store.now.mono_us / 1_000_000) as u32;
+        let now_s = self.store.now.mono_s();
         if let Some(entry) = self.store.dbs[db].entry_mut(slot) {
             entry.usage = Usage::at(now_s);
         }
@@ -257,7 +257,7 @@ impl Node {
     /// Counts a use, unless only changes matter.
     #[inline(never)]
     fn count_use(&mut self, db: usize, slot: u32) {
-        let now_s = (self.store.now.mono_us / 1_000_000) as u32;
+        let now_s = self.store.now.mono_s();
         let Some(entry) = self.store.dbs[db].entry_mut(slot) else { return };
         if self.config.eviction.policy.counts_uses() {
             let draw = self.rng.next_u64();
@@ -276,7 +276,7 @@ impl Node {
     #[inline(never)]
     fn weigh(&mut self, db: usize, key: &[u8]) {
         if self.config.eviction.policy.order == Some(Order::Lrm) {
-            let now_s = (self.store.now.mono_us / 1_000_000) as u32;
+            let now_s = self.store.now.mono_s();
             let keys = &mut self.store.dbs[db];
             if let Some(entry) = keys.find(key).and_then(|slot| keys.entry_mut(slot)) {
                 entry.usage = Usage::at(now_s);

@@ -21,6 +21,11 @@ impl Now {
         self.mono_us / 1000
     }
 
+    /// Returns the monotonic time in seconds, in which the last use of a key is kept.
+    pub fn mono_s(self) -> u32 {
+        (self.mono_us / 1_000_000) as u32
+    }
+
     /// Returns the Unix time in milliseconds, which decides when keys expire.
     pub fn wall_ms(self) -> i64 {
         (self.mono_us / 1000) as i64 + self.wall_offset_ms
@@ -161,7 +166,7 @@ impl Store {
         if let Value::String(string) = &mut value {
             string.settle(key.len(), false, self.limits.version);
         }
-        let now_s = (self.now.mono_us / 1_000_000) as u32;
+        let now_s = self.now.mono_s();
         let usage = if self.limits.counts_uses { Usage::new_counted(now_s) } else { Usage::at(now_s) };
         let (slot, replaced) = self.dbs[db].keys.insert(key, Entry::new(value, usage));
         if let Some(ended) = replaced {

@@ -3,7 +3,7 @@
 use super::Lab;
 use super::staging::conn_of;
 use redlatch_core::node::replication::Role;
-use redlatch_core::node::session::{ReplyMode, Session, SubscriptionKind};
+use redlatch_core::node::session::{ReplyMode, Session};
 use redlatch_core::world::ConnId;
 use redlatch_locks::check::Finding;
 use redlatch_locks::history::{History, Moment};
@@ -89,7 +89,5 @@ impl Lab {
 
 /// Returns whether messages come among the replies to a client, or replies are left out.
 fn is_hard_to_follow(session: &Session) -> bool {
-    let kinds = [SubscriptionKind::Channel, SubscriptionKind::Pattern, SubscriptionKind::Shard];
-    let is_subscribed = kinds.into_iter().any(|kind| !session.subscriptions(kind).is_empty());
-    is_subscribed || session.monitor || session.reply_mode != ReplyMode::On
+    session.is_subscriber() || session.monitor || session.reply_mode != ReplyMode::On
 }
