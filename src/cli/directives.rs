@@ -4,8 +4,11 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use super::drop_in;
 use redlatch_core::glob;
 use redlatch_core::node::Config;
+use redlatch_core::num::quote;
+use redlatch_core::version::Version;
 use redlatch_core::wire::request::split_words;
 
 /// How deeply files may include one another.
@@ -82,6 +85,49 @@ fn option_words(text: &str) -> Vec<String> {
     words
 }
 
+/// Why the lines of redis.conf are not accepted.
+#[derive(Debug)]
+pub(super) enum Refused {
+    /// A file cannot be read.
+    Unreadable(PathBuf, std::io::Error),
+    Line {
+        /// The file, or what else has the line.
+        source: String,
+        number: usize,
+        line: String,
+        why: String,
+    },
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Refused::Unreadable(path, error) => f.write_str(&cannot_read(path, error)),
+            Refused::Line { source, line, why, .. } if source.is_empty() => {
+                write!(f, "--{}: {why}", line.split(' ').next().unwrap_or_default())
+            }
+            Refused::Line { source, number, why, .. } => write!(f, "{source}:{number}: {why}"),
+        }
+    }
+}
+
+impl Refused {
+    /// Returns what a real server of this release prints.
+    pub fn as_server(&self, version: Version) -> String {
+        match self {
+            Refused::Unreadable(path, error) => {
+                let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+                let why = drop_in::without_number(error);
+                format!("# Fatal error, can't open config file '{}': {why}", path.display())
+            }
+            Refused::Line { number, line, why, .. } => format!(
+                "{}\nReading the configuration file, at line {number}\n>>> '{line}'\n{why}",
+                drop_in::fatal_config(version)
+            ),
+        }
+    }
+}
+
 /// Applies a line, given its name and values.
 type Apply<'a> = dyn FnMut(&str, &[String]) -> Result<(), String> + 'a;
 
@@ -93,55 +139,108 @@ pub(super) struct Files<'a> {
 }
 
 impl Files<'_> {
+    /// Applies the lines of a configuration file, if one is given, of standard input, if the arguments say so, and of the
+    /// arguments.
+    ///
+    /// # Errors
+    /// If something cannot be read, or a line is refused.
+    pub fn read_all(&mut self, config_file: Option<&Path>, arguments: &Arguments) -> Result<(), Refused> {
+        if let Some(path) = config_file {
+            self.read(path)?;
+        }
+        if arguments.reads_stdin {
+            self.read_text("standard input", &read_stdin()?)?;
+        }
+        arguments.directives.iter().try_for_each(|directive| self.read_text("", &as_line(directive)))
+    }
+
+    /// Does the same as redis-server, which joins all lines before it reads them, and counts them so.
+    ///
+    /// # Errors
+    /// If something cannot be read, or a line is refused.
+    pub fn read_joined(&mut self, config_file: Option<&Path>, arguments: &Arguments) -> Result<(), Refused> {
+        let mut text = match config_file {
+            Some(path) => read_file(path)?,
+            None => Vec::new(),
+        };
+        if arguments.reads_stdin {
+            text.push(b'\n');
+            text.extend(read_stdin()?);
+        }
+        if !arguments.directives.is_empty() {
+            text.push(b'\n');
+        }
+        for directive in &arguments.directives {
+            text.extend(as_line(directive));
+            text.push(b'\n');
+        }
+        self.read_text("", &text)
+    }
+
     /// Applies the lines of a file.
     ///
     /// # Errors
-    /// If the file cannot be read, or a line is refused; the text names the line.
-    pub fn read(&mut self, path: &Path) -> Result<(), String> {
-        let text = std::fs::read(path).map_err(|error| cannot_read(path, &error))?;
-        self.read_text(&path.display().to_string(), &text)
+    /// If the file cannot be read, or a line is refused.
+    pub fn read(&mut self, path: &Path) -> Result<(), Refused> {
+        self.read_text(&path.display().to_string(), &read_file(path)?)
     }
 
-    /// Applies the lines of standard input.
-    ///
-    /// # Errors
-    /// If a line is refused.
-    pub fn read_stdin(&mut self) -> Result<(), String> {
-        let mut text = Vec::new();
-        let read = std::io::stdin().read_to_end(&mut text);
-        read.map_err(|error| format!("cannot read standard input: {error}"))?;
-        self.read_text("standard input", &text)
-    }
-
-    fn read_text(&mut self, source: &str, text: &[u8]) -> Result<(), String> {
-        for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
-            let applied = match Config::parse_line(line) {
-                Ok(None) => Ok(()),
-                Ok(Some((name, values))) => self.apply(&name, &values),
-                Err(why) => Err(why.to_string()),
+    fn read_text(&mut self, source: &str, text: &[u8]) -> Result<(), Refused> {
+        for (index, line) in text.split(|&byte| byte == b'\n').enumerate() {
+            let refused = |why: String| Refused::Line {
+                source: source.to_owned(),
+                number: index + 1,
+                line: String::from_utf8_lossy(line.trim_ascii()).into_owned(),
+                why,
             };
-            applied.map_err(|why| format!("{source}:{}: {why}", number + 1))?;
+            let words = Config::parse_line(line).map_err(|why| refused(why.to_string()))?;
+            match words {
+                None => {}
+                Some((name, values)) if name == "include" => {
+                    let paths = self.included(&values).map_err(refused)?;
+                    self.depth += 1;
+                    let outcome = paths.iter().try_for_each(|path| self.read(path));
+                    self.depth -= 1;
+                    outcome?;
+                }
+                Some((name, values)) => (self.apply)(&name, &values).map_err(refused)?,
+            }
         }
         Ok(())
     }
 
-    /// Applies a line, which may include files.
-    ///
-    /// # Errors
-    /// If it is refused.
-    pub fn apply(&mut self, name: &str, values: &[String]) -> Result<(), String> {
-        if name != "include" {
-            return (self.apply)(name, values);
+    /// Returns the files that a line includes.
+    fn included(&self, values: &[String]) -> Result<Vec<PathBuf>, String> {
+        match values {
+            [_] if self.depth == MAX_DEPTH => {
+                Err(format!("files include one another more than {MAX_DEPTH} times"))
+            }
+            [path] => Ok(matching_files(Path::new(path))),
+            _ => Err("wrong number of arguments".to_owned()),
         }
-        let [path] = values else { return Err("wrong number of arguments".to_owned()) };
-        if self.depth == MAX_DEPTH {
-            return Err(format!("files include one another more than {MAX_DEPTH} times"));
-        }
-        self.depth += 1;
-        let outcome = matching_files(Path::new(path)).iter().try_for_each(|path| self.read(path));
-        self.depth -= 1;
-        outcome
     }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, Refused> {
+    std::fs::read(path).map_err(|error| Refused::Unreadable(path.to_owned(), error))
+}
+
+fn read_stdin() -> Result<Vec<u8>, Refused> {
+    let mut text = Vec::new();
+    match std::io::stdin().read_to_end(&mut text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(Refused::Unreadable("standard input".into(), error)),
+    }
+}
+
+/// Returns a line of the arguments as redis-server writes it: its values are quoted.
+fn as_line((name, values): &Directive) -> Vec<u8> {
+    let mut line = name.clone().into_bytes();
+    for value in values {
+        line.push(b' ');
+        quote(value.as_bytes(), &mut line);
+    }
+    line
 }
 
 /// Returns the files that a path names, whose last part may be a pattern.

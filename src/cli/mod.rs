@@ -11,6 +11,7 @@ mod bench;
 mod demo;
 mod diff;
 mod directives;
+mod drop_in;
 mod fuzz;
 mod options;
 mod replay;
@@ -22,6 +23,7 @@ mod travel;
 
 use std::process::ExitCode;
 
+use drop_in::Identity;
 pub use options::Options;
 
 type Subcommand = fn(Vec<String>) -> ExitCode;
@@ -109,6 +111,10 @@ fn distance(from: &str, to: &str) -> usize {
 /// Runs the program with the arguments of the process, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let mut args: Vec<String> = args.into_iter().collect();
+    let identity = Identity::of(args.first().map_or("", String::as_str));
+    if identity.is_drop_in() {
+        return drop_in::main(identity, args);
+    }
     let name = args.get(1).map(String::as_str).unwrap_or_default();
     if let Some(row) = SUBCOMMANDS.iter().find(|row| row.name == name) {
         return (row.run)(args.split_off(1));

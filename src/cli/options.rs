@@ -3,13 +3,16 @@
 //! redis-server accepts any line of redis.conf as `--name value …`. Programs that start a redis-server pass such arguments, so
 //! Redlatch accepts them as well.
 
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, FromArgMatches, Parser};
 
-use super::directives::{Arguments, Files};
+use super::directives::{Arguments, Files, Refused};
+use super::drop_in::log::Log;
+use super::drop_in::process::ProcessOptions;
+use super::drop_in::{self, Identity};
 use crate::net::Endpoint;
 use redlatch_core::node::Config;
 use redlatch_core::version::{UnknownVersion, Version};
@@ -103,6 +106,10 @@ struct Cli {
     #[arg(long, short = 'v', visible_short_alias = 'V')]
     version: bool,
 
+    /// Print what each line of the configuration does, and end.
+    #[arg(long)]
+    explain_config: bool,
+
     /// What to log to standard error: error, warn, info, debug, trace, or a filter of the tracing crate.
     #[arg(long, value_name = "FILTER", default_value = "warn")]
     log: String,
@@ -153,15 +160,21 @@ pub struct Options {
     pub control_anywhere: bool,
     pub checks: Option<Checks>,
     pub control: Option<Endpoint>,
-    pub log: String,
+    pub log: Log,
+    /// As which server the process speaks.
+    pub identity: Identity,
+    pub process: ProcessOptions,
+    /// What to say at the start about the configuration, as warnings.
+    pub warnings: Vec<String>,
+    /// The settings of the configuration, and whether they have an effect.
+    pub given: Vec<(String, bool)>,
 }
 
+/// The options that [`Cli`] parses itself although redis.conf has lines of these names, unless it stands in for redis-server.
+const OWN_SETTINGS: [&str; 4] = ["port", "bind", "unixsocket", "requirepass"];
+
 /// The options that [`Cli`] parses itself; all others are lines of redis.conf.
-const OWN: [&str; 15] = [
-    "port",
-    "bind",
-    "unixsocket",
-    "requirepass",
+const OWN: [&str; 12] = [
     "redis-version",
     "valkey-version",
     "seed",
@@ -172,11 +185,9 @@ const OWN: [&str; 15] = [
     "control-port",
     "trace-sync",
     "control-anywhere",
+    "explain-config",
     "log",
 ];
-
-/// What redis-server does instead of serving.
-const NOT_SERVED: [&str; 3] = ["--test-memory", "--check-system", "--sentinel"];
 
 impl Options {
     /// Parses the arguments of the process, its name first.
@@ -184,11 +195,20 @@ impl Options {
     /// # Errors
     /// The exit code, after the help or an error message has been printed.
     pub fn parse(args: impl IntoIterator<Item = String>) -> Result<Options, ExitCode> {
-        let arguments = Arguments::split(args, is_directive);
-        if let Some(option) = arguments.own.iter().find(|word| NOT_SERVED.contains(&word.as_str())) {
-            eprintln!("redlatch: {option} is for redis-server only");
-            return Err(ExitCode::FAILURE);
-        }
+        let args: Vec<String> = args.into_iter().collect();
+        drop_in::refuse_not_served(&args)?;
+        Options::parse_as(Identity::Redlatch, args)
+    }
+
+    /// Parses the arguments of a process that is started as the server of this identity.
+    ///
+    /// # Errors
+    /// The exit code, after the help or an error message has been printed.
+    pub fn parse_as(identity: Identity, args: impl IntoIterator<Item = String>) -> Result<Options, ExitCode> {
+        let arguments = match identity.is_drop_in() {
+            true => Arguments::split(args, |name| !OWN.contains(&name)),
+            false => Arguments::split(args, is_directive),
+        };
         let command = Cli::command().before_help(super::list_subcommands());
         let cli =
             command.try_get_matches_from(&arguments.own).and_then(|found| Cli::from_arg_matches(&found));
@@ -196,32 +216,39 @@ impl Options {
             let _ = error.print();
             ExitCode::from(if error.use_stderr() { 1 } else { 0 })
         })?;
+        let version = cli.emulated(identity);
         if cli.version {
-            println!("{}", cli.describe_version());
+            println!("redlatch {}: {}", env!("CARGO_PKG_VERSION"), drop_in::version_line(version));
             return Err(ExitCode::SUCCESS);
         }
-        Options::new(cli, &arguments).map_err(|message| {
-            eprintln!("redlatch: {message}");
+        let explains = cli.explain_config;
+        let options = Options::new(identity, cli, &arguments).map_err(|message| {
+            match identity.is_drop_in() {
+                true => eprintln!("{message}"),
+                false => eprintln!("redlatch: {message}"),
+            }
             ExitCode::FAILURE
-        })
+        })?;
+        if explains {
+            drop_in::explain(&options);
+            return Err(ExitCode::SUCCESS);
+        }
+        Ok(options)
     }
 
-    fn new(mut cli: Cli, arguments: &Arguments) -> Result<Options, String> {
-        let mut config = Config::new(cli.emulated());
-        config.process_id = std::process::id();
-        let config_file = cli.config_file.take();
-        let mut settings = Settings { cli: &mut cli, config: &mut config, has_save: false };
-        let mut apply = |name: &str, values: &[String]| settings.apply(name, values);
-        let mut files = Files { apply: &mut apply, depth: 0 };
-        if let Some(path) = config_file {
-            files.read(&path)?;
+    fn new(identity: Identity, mut cli: Cli, arguments: &Arguments) -> Result<Options, String> {
+        let mut config = Config::new(cli.emulated(identity));
+        if identity.is_drop_in() {
+            config.set_at_start("bind", b"* -::*")?;
         }
-        if arguments.reads_stdin {
-            files.read_stdin()?;
+        let mut settings = Settings::new(&mut cli, &mut config);
+        settings.read(identity, arguments)?;
+        let Settings { process, warnings, given, .. } = settings;
+        // Names of Redlatch's own files are relative to where it was started.
+        for path in [&mut cli.trace, &mut cli.trace_dir].into_iter().flatten() {
+            *path = std::path::absolute(&path).map_or(path.clone(), |path| path.display().to_string());
         }
-        for (name, values) in &arguments.directives {
-            files.apply(name, values).map_err(|why| format!("--{name}: {why}"))?;
-        }
+        process.enter_directory(&mut config)?;
         read_users(&mut config)?;
         if !config.users.is_empty() && (cli.trace.is_some() || cli.trace_dir.is_some()) {
             return Err(
@@ -231,7 +258,7 @@ impl Options {
         if let Some(password) = &cli.requirepass {
             config.set_at_start("requirepass", password.as_bytes())?;
         }
-        let nodes = cli.nodes(&config)?;
+        let nodes = cli.nodes(identity, &config)?;
         let control =
             cli.control_port.map(|port| Endpoint::Tcp(SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)));
         let checks = cli.check.as_deref().map(parse_checks).transpose()?;
@@ -246,8 +273,17 @@ impl Options {
             trace_dir: cli.trace_dir,
             control_anywhere: cli.control_anywhere,
             control,
-            log: cli.log,
+            log: Log::of(identity, &config, cli.log),
+            identity,
+            process,
+            warnings,
+            given,
         })
+    }
+
+    /// Returns the release that the first server emulates.
+    pub fn version(&self) -> Version {
+        self.nodes.first().map_or(Version::DEFAULT, |node| node.config.version)
     }
 }
 
@@ -264,44 +300,40 @@ fn read_users(config: &mut Config) -> Result<(), String> {
         "user" => Ok(config.add_user(values)?),
         _ => Err("a line of an aclfile begins with user".to_owned()),
     };
-    Files { apply: &mut apply, depth: 0 }.read(Path::new(&path))
+    Files { apply: &mut apply, depth: 0 }.read(Path::new(&path)).map_err(|refused| refused.to_string())
 }
 
 impl Cli {
     /// Returns the release to emulate.
-    fn emulated(&self) -> Version {
-        self.redis_version.or(self.valkey_version).unwrap_or(Version::DEFAULT)
+    fn emulated(&self, identity: Identity) -> Version {
+        self.redis_version.or(self.valkey_version).unwrap_or(identity.default_version())
     }
 
-    /// Returns the line of `--version`. Programs look in it for `v=`, as in that of redis-server.
-    fn describe_version(&self) -> String {
-        let version = self.emulated();
-        let product = if version.is_valkey() { "Valkey" } else { "Redis" };
-        format!(
-            "redlatch {}: {product} server v={} sha=00000000:0 malloc=libc bits=64 build=0",
-            env!("CARGO_PKG_VERSION"),
-            version.full()
-        )
-    }
-
-    fn nodes(&self, config: &Config) -> Result<Vec<NodeOptions>, String> {
+    /// Returns the servers and where they listen. Port 0 means a free one, or none if this stands in for a redis-server.
+    fn nodes(&self, identity: Identity, config: &Config) -> Result<Vec<NodeOptions>, String> {
         let mut addresses = Vec::new();
-        for address in self.bind.iter().flat_map(|addresses| addresses.split_ascii_whitespace()) {
+        let bind = match self.bind.is_empty() {
+            true => vec![config.get("bind").unwrap_or_default().to_owned()],
+            false => self.bind.clone(),
+        };
+        for address in bind.iter().flat_map(|addresses| addresses.split_ascii_whitespace()) {
             match parse_address(address)? {
                 Some(address) => addresses.push(address),
                 // A dash before an address makes it optional.
                 None => continue,
             }
         }
-        if addresses.is_empty() {
-            addresses.push(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        if addresses.is_empty() && !identity.is_drop_in() {
+            addresses.push(Ipv4Addr::LOCALHOST.into());
         }
         let ports = if self.port.is_empty() { vec![6379] } else { self.port.clone() };
         let mut nodes = Vec::new();
         for &port in &ports {
             let mut config = config.clone();
             config.set_at_start("port", port.to_string().as_bytes())?;
-            let tcp = addresses.iter().map(|&address| Endpoint::Tcp(SocketAddr::new(address, port)));
+            let listens = port != 0 || !identity.is_drop_in();
+            let tcp = addresses.iter().filter(|_| listens);
+            let tcp = tcp.map(|&address| Endpoint::Tcp(SocketAddr::new(address, port)));
             nodes.push(NodeOptions { config, endpoints: tcp.collect() });
         }
         if let Some(path) = &self.unixsocket {
@@ -314,54 +346,128 @@ impl Cli {
 
 /// Parses an address of `bind`. Returns `None` for an optional address that cannot be used here.
 fn parse_address(text: &str) -> Result<Option<IpAddr>, String> {
-    let optional = text.starts_with('-');
-    match text.trim_start_matches('-') {
-        "*" => Ok(Some(IpAddr::V4(Ipv4Addr::UNSPECIFIED))),
-        "localhost" => Ok(Some(IpAddr::V4(Ipv4Addr::LOCALHOST))),
-        address => match address.parse() {
-            Ok(IpAddr::V6(_)) if optional => Ok(None),
-            Ok(address) => Ok(Some(address)),
-            Err(_) => Err(format!("'{text}' is not an address to bind to")),
-        },
-    }
+    let address = match text.trim_start_matches('-') {
+        "*" => Ipv4Addr::UNSPECIFIED.into(),
+        "::*" => Ipv6Addr::UNSPECIFIED.into(),
+        "localhost" => Ipv4Addr::LOCALHOST.into(),
+        address => address.parse().map_err(|_| format!("'{text}' is not an address to bind to"))?,
+    };
+    let is_usable = || std::net::TcpListener::bind((address, 0)).is_ok();
+    Ok((!text.starts_with('-') || is_usable()).then_some(address))
+}
+
+fn parse_port(text: &str) -> Result<u16, String> {
+    let port: i64 = text.parse().map_err(|_| "argument couldn't be parsed into an integer")?;
+    u16::try_from(port).map_err(|_| "argument must be between 0 and 65535 inclusive".to_owned())
 }
 
 /// Returns whether an option is a line of redis.conf.
 fn is_directive(name: &str) -> bool {
     let is_known = || Version::ALL.iter().any(|&version| Config::new(version).get(name).is_some());
-    !OWN.contains(&name) && (name == "include" || name == "user" || is_known())
+    const BESIDES: [&str; 4] = ["include", "loadmodule", "rename-command", "user"];
+    !OWN.contains(&name) && !OWN_SETTINGS.contains(&name) && (BESIDES.contains(&name) || is_known())
 }
 
 /// Applies lines of redis.conf in their order.
 struct Settings<'a> {
     cli: &'a mut Cli,
     config: &'a mut Config,
+    /// The settings that the arguments of [`Cli`] have made: they take precedence over configuration files.
+    made: Vec<&'static str>,
     /// Whether a line said when to save. Such lines add up; the first replaces the default.
     has_save: bool,
+    process: ProcessOptions,
+    warnings: Vec<String>,
+    given: Vec<(String, bool)>,
 }
 
 impl Settings<'_> {
-    /// Applies a line. The arguments of [`Cli`] take precedence over configuration files.
+    fn new<'a>(cli: &'a mut Cli, config: &'a mut Config) -> Settings<'a> {
+        let made =
+            [!cli.port.is_empty(), !cli.bind.is_empty(), cli.unixsocket.is_some(), cli.requirepass.is_some()];
+        let made = OWN_SETTINGS.into_iter().zip(made).filter_map(|(name, is_made)| is_made.then_some(name));
+        Settings {
+            made: made.collect(),
+            cli,
+            config,
+            has_save: false,
+            process: ProcessOptions::default(),
+            warnings: Vec::new(),
+            given: Vec::new(),
+        }
+    }
+
+    /// Applies all lines that the arguments name.
+    fn read(&mut self, identity: Identity, arguments: &Arguments) -> Result<(), String> {
+        let version = self.config.version;
+        let config_file = self.cli.config_file.take();
+        let directives = &arguments.directives;
+        self.process.is_configured = config_file.is_some() || arguments.reads_stdin || !directives.is_empty();
+        let mut apply = |name: &str, values: &[String]| self.apply(name, values);
+        let mut files = Files { apply: &mut apply, depth: 0 };
+        let read = match identity.is_drop_in() {
+            true => files.read_joined(config_file.as_deref(), arguments),
+            false => files.read_all(config_file.as_deref(), arguments),
+        };
+        read.map_err(|refused: Refused| match identity.is_drop_in() {
+            true => refused.as_server(version),
+            false => refused.to_string(),
+        })
+    }
+
+    /// Applies a line.
     fn apply(&mut self, name: &str, values: &[String]) -> Result<(), String> {
         let text = values.join(" ");
-        let cli = &mut *self.cli;
         match name {
-            "port" if cli.port.is_empty() => cli.port.push(text.parse().map_err(|_| "not a port")?),
-            "bind" if cli.bind.is_empty() => cli.bind = values.to_vec(),
-            "unixsocket" if cli.unixsocket.is_none() => cli.unixsocket = Some(text.into()),
-            "requirepass" if cli.requirepass.is_none() => cli.requirepass = Some(text),
-            "port" | "bind" | "unixsocket" | "requirepass" => {}
+            "loadmodule" => {
+                self.warnings.push(format!("Module {text} is not loaded: Redlatch has no modules"));
+                return Ok(());
+            }
+            "rename-command" => {
+                let [from, to] = values else {
+                    return Err("Bad directive or wrong number of arguments".to_owned());
+                };
+                return Ok(self.config.rename_command(from.as_bytes(), to.as_bytes())?);
+            }
+            "user" => return Ok(self.config.add_user(values)?),
+            "replicaof" | "slaveof" if values.len() != 2 => {
+                return Err("wrong number of arguments".to_owned());
+            }
+            _ if values.len() != 1 && !Config::takes_several_values(name) => {
+                return Err(match self.config.get(name) {
+                    Some(_) => "wrong number of arguments",
+                    None => "Bad directive or wrong number of arguments",
+                }
+                .to_owned());
+            }
             "save" if !text.is_empty() && self.has_save => {
                 let all = format!("{} {text}", self.config.get("save").unwrap_or_default());
                 self.config.set_at_start(name, all.trim_start().as_bytes())?;
             }
-            "user" => self.config.add_user(values)?,
-            _ if values.len() != 1 && !Config::takes_several_values(name) => {
-                return Err("wrong number of arguments".to_owned());
-            }
+            _ if self.made.contains(&name) => {}
             _ => self.config.set_at_start(name, text.as_bytes())?,
         }
         self.has_save |= name == "save";
+        self.note(name, values, &text)
+    }
+
+    /// Keeps what a line says to the process.
+    fn note(&mut self, name: &str, values: &[String], text: &str) -> Result<(), String> {
+        let cli = &mut *self.cli;
+        self.given.push((name.to_owned(), Config::has_effect(name)));
+        match name {
+            _ if self.made.contains(&name) => {}
+            "port" => cli.port = vec![parse_port(text)?],
+            "bind" => cli.bind = values.to_vec(),
+            "unixsocket" => cli.unixsocket = Some(text.into()),
+            "requirepass" => cli.requirepass = Some(text.to_owned()),
+            "dir" => self.process.set_dir(text)?,
+            "dbfilename" => self.process.dump_name = Some(text.to_owned()),
+            "daemonize" => self.process.daemonize = text.eq_ignore_ascii_case("yes"),
+            "pidfile" => self.process.pidfile = Some(text.into()),
+            "tls-port" if text != "0" => return Err("TLS is not available in Redlatch".to_owned()),
+            _ => {}
+        }
         Ok(())
     }
 }

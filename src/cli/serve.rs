@@ -12,6 +12,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::Options;
+use super::drop_in::{self, log};
 use super::options::NodeOptions;
 use super::run::Faked;
 use crate::net::{Endpoint, Listener, Server};
@@ -22,10 +23,17 @@ use redlatch_lab::control::Lab;
 
 /// Serves until a signal or a SHUTDOWN stops the server.
 pub fn serve(options: Options) -> ExitCode {
+    let is_drop_in = options.identity.is_drop_in();
     match in_runtime(options, async |options| run(options).await) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("redlatch: {message}");
+            match is_drop_in {
+                true => {
+                    tracing::error!("{message}");
+                    eprintln!("{message}");
+                }
+                false => eprintln!("redlatch: {message}"),
+            }
             ExitCode::FAILURE
         }
     }
@@ -61,15 +69,12 @@ pub fn serve_until(options: Options, command: Faked) -> Result<u8, String> {
 }
 
 fn in_runtime<T>(options: Options, act: impl AsyncFnOnce(Options) -> Result<T, String>) -> Result<T, String> {
-    let filter = tracing_subscriber::EnvFilter::try_new(&options.log)
-        .map_err(|_| format!("'{}' is not a log filter", options.log))?;
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_ansi(io::stderr().is_terminal())
-        .with_writer(io::stderr)
-        // Internal errors would be printed to a closed standard error, which panics.
-        .log_internal_errors(false)
-        .init();
+    // Before the runtime, which has threads.
+    options.process.daemonize()?;
+    options.log.begin().map_err(|why| match options.identity.is_drop_in() {
+        true => format!("{}\n{why}", drop_in::fatal_config(options.version())),
+        false => why,
+    })?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -78,14 +83,36 @@ fn in_runtime<T>(options: Options, act: impl AsyncFnOnce(Options) -> Result<T, S
 }
 
 async fn run(options: Options) -> Result<(), String> {
+    let is_drop_in = options.identity.is_drop_in();
+    if is_drop_in {
+        log::greet_starting(options.version(), options.process.is_configured);
+    }
+    let _pidfile = options.process.write_pidfile();
     let (configs, listeners) = listen(&options)?;
     // The signal handlers come first: whoever reads the ready line may send a signal at once.
     let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
     let version = configs[0].version;
     let server = start(&options, configs)?;
-    greet(version, &listeners);
+    tell_about_settings(&options);
+    match is_drop_in {
+        true => log::greet_ready(version, listeners.iter().filter_map(|listener| listener.endpoint().ok())),
+        false => greet(version, &listeners),
+    }
     server.run(listeners, stop.received(&server)).await;
+    if is_drop_in {
+        log::say_goodbye(version);
+    }
     Ok(())
+}
+
+/// Logs what is unexpected about the configuration.
+fn tell_about_settings(options: &Options) {
+    options.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));
+    let idle: Vec<&str> =
+        options.given.iter().filter(|(_, has_effect)| !has_effect).map(|(name, _)| name.as_str()).collect();
+    if !idle.is_empty() {
+        tracing::info!("Settings that are accepted and have no effect here: {}", idle.join(" "));
+    }
 }
 
 async fn run_command(options: Options, mut command: Faked) -> Result<u8, String> {
@@ -117,7 +144,11 @@ async fn run_command(options: Options, mut command: Faked) -> Result<u8, String>
 /// Opens all endpoints, and puts the actual ports into the settings.
 fn listen(options: &Options) -> Result<(Vec<Config>, Vec<Listener>), String> {
     let mut configs: Vec<Config> = options.nodes.iter().map(|node| node.config.clone()).collect();
-    let sockets = options.nodes.iter().map(|node| node.endpoints.len()).sum();
+    configs.iter_mut().for_each(|config| config.process_id = std::process::id());
+    if options.nodes.iter().all(|node| node.endpoints.is_empty()) {
+        return Err("Configured to not listen anywhere, exiting.".to_owned());
+    }
+    let sockets: usize = options.nodes.iter().map(|node| node.endpoints.len()).sum();
     fit_maxclients(&mut configs, sockets)?;
     let mut listeners = Vec::new();
     for (index, (NodeOptions { endpoints, .. }, config)) in options.nodes.iter().zip(&mut configs).enumerate()
@@ -158,6 +189,13 @@ fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
     }
     lab.serve_control_anywhere(options.control_anywhere);
     let server = Server::new(lab);
+    if let Some(path) = options.process.dump_file() {
+        let shown = path.display().to_string();
+        let loaded = server.keep_data_in(path).map_err(|error| format!("cannot load {shown}: {error}"))?;
+        if let Some(keys) = loaded {
+            tracing::info!("Done loading RDB, keys loaded: {keys}.");
+        }
+    }
     if let Some(dir) = &options.trace_dir {
         server.allow_traces_below(dir).map_err(|error| format!("--trace-dir {dir}: {error}"))?;
     }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
+use socket2::SockRef;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 use super::Server;
@@ -52,6 +53,10 @@ impl Listener {
             Endpoint::Tcp(addr) => {
                 let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
                 socket.set_reuseaddr(true)?;
+                if addr.is_ipv6() {
+                    // The same port of the addresses of IPv4 may be another listener's.
+                    SockRef::from(&socket).set_only_v6(true)?;
+                }
                 socket.bind(*addr)?;
                 Socket::Tcp(socket.listen(BACKLOG)?)
             }

@@ -14,6 +14,7 @@ mod trace_file;
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,6 +47,8 @@ pub struct Server {
     dirty: RefCell<Vec<ConnId>>,
     /// Where the trace goes, if one is written.
     trace: Rc<RefCell<Option<std::fs::File>>>,
+    /// The file with the data of the first node, if it has one.
+    dump: RefCell<Option<PathBuf>>,
     /// Whether the trace is written at the end of each turn.
     syncs_trace: Cell<bool>,
     jumps: Rc<Jumps>,
@@ -87,6 +90,7 @@ impl Server {
             scratch: RefCell::new(vec![0; READ_BUFFER]),
             dirty: RefCell::new(Vec::new()),
             trace: Rc::default(),
+            dump: RefCell::default(),
             syncs_trace: Cell::new(false),
             jumps: Rc::default(),
             watches: RefCell::default(),
@@ -108,8 +112,8 @@ impl Server {
         tasks.push(tokio::task::spawn_local(keep_timers(self.clone())));
         tasks.push(tokio::task::spawn_local(trace_file::write_now_and_then(self.clone())));
         match race(stop, self.stopped.notified()).await {
-            First::Left(()) => tracing::info!("stopping"),
-            First::Right(()) => tracing::info!("a client asked for the end"),
+            First::Left(()) => tracing::info!("A signal came, shutting down..."),
+            First::Right(()) => tracing::info!("User requested shutdown..."),
         }
         tasks.iter().for_each(JoinHandle::abort);
         let mut lab = self.lab.borrow_mut();
@@ -138,6 +142,31 @@ impl Server {
     pub fn add_watch(self: &Rc<Server>, watch: Watch) {
         self.watches.borrow_mut().push(watch);
         self.turn(None, |_| ());
+    }
+
+    /// Loads the data of the first node from its file, if the file is there, and writes it when a client asks for that.
+    /// Returns how many keys were loaded.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn keep_data_in(&self, path: PathBuf) -> Result<Option<usize>, String> {
+        let loaded = match std::fs::read(&path) {
+            Ok(bytes) => Some(self.lab.borrow_mut().load_file(0, &bytes).map_err(|error| error.to_string())?),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error.to_string()),
+        };
+        *self.dump.borrow_mut() = Some(path);
+        Ok(loaded)
+    }
+
+    /// Writes the data to its file, under another name first, so that the file is whole at any time.
+    fn save(&self, path: &Path, data: &[u8]) {
+        let written = path.with_extension(format!("{}.tmp", std::process::id()));
+        let outcome = std::fs::write(&written, data).and_then(|()| std::fs::rename(&written, path));
+        match outcome {
+            Ok(()) => tracing::info!("DB saved on disk"),
+            Err(error) => tracing::warn!("Failed to save the DB to {}: {error}", path.display()),
+        }
     }
 
     fn elapsed_us(&self) -> u64 {
@@ -174,6 +203,11 @@ impl Server {
             {
                 task.notify_one();
             }
+        }
+        if let Some(path) = &*self.dump.borrow()
+            && let Some(data) = lab.take_saved(0)
+        {
+            self.save(path, &data);
         }
         if let Some(ms) = lab.take_command_jump() {
             self.jumps.order(ms);

@@ -9,6 +9,7 @@ mod closed_pipe;
 mod control;
 mod demo;
 mod determinism;
+mod drop_in;
 mod functions;
 mod fuzz_cli;
 mod hostile;

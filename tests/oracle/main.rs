@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod drop_in;
 mod dump;
 mod families;
 mod late_script;

@@ -51,9 +51,19 @@ impl Server {
         Some(Server::start(format!("redis-server {release}"), program, &[&["--save", ""], args].concat()))
     }
 
+    /// Starts the binary under test under the name of the real server.
+    pub fn drop_in(release: &str, args: &[&str]) -> Server {
+        let command = drop_in(release);
+        Server::spawn(format!("redlatch as the server of {release}"), command, args)
+    }
+
     fn start(name: String, program: PathBuf, args: &[&str]) -> Server {
+        Server::spawn(name, Command::new(program), args)
+    }
+
+    fn spawn(name: String, mut command: Command, args: &[&str]) -> Server {
         let port = free_port();
-        let mut child = Command::new(program)
+        let mut child = command
             .args(["--port", &port.to_string()])
             .args(args)
             .stdout(Stdio::piped())
@@ -105,6 +115,20 @@ impl Server {
     pub fn connect(&self) -> Client {
         Client::connect(self.port)
     }
+}
+
+/// Returns a command that starts the binary under test under the name of the real server of a release.
+pub fn drop_in(release: &str) -> Command {
+    let name = if release.starts_with("valkey") { "valkey-server" } else { "redis-server" };
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("drop-in-{}", std::process::id()));
+    let link = folder.join(name);
+    std::fs::create_dir_all(&folder).expect("a folder for the link");
+    if let Err(error) = std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_redlatch"), &link) {
+        assert_eq!(error.kind(), std::io::ErrorKind::AlreadyExists, "{error}");
+    }
+    let mut command = Command::new(link);
+    command.env("REDLATCH_ARGS", format!("--redis-version {release}"));
+    command
 }
 
 impl Drop for Server {

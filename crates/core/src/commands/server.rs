@@ -355,8 +355,9 @@ fn lastsave(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Notes that the data counts as saved. It is never on disk.
+/// Notes that the data counts as saved. The driver writes the file, if there is one.
 fn note_save(ctx: &mut Ctx) {
+    ctx.node.save_is_due = true;
     let (at_us, dirty) = (ctx.now().mono_us, ctx.node.dirty);
     let count = ctx.node.stats.saved.count + 1;
     ctx.node.stats.saved = Saved { at_us, dirty, count };
@@ -407,6 +408,7 @@ fn shutdown(ctx: &mut Ctx) -> Outcome {
     if ctx.node.scripts.is_busy() && !nosave {
         return Err(ctx.node.scripts.busy_error());
     }
+    ctx.node.save_is_due |= save;
     ctx.node.request = Some(Request::Shutdown);
     ctx.node.end_session(ctx.id);
     Ok(())

@@ -7,6 +7,7 @@ use super::ctx::{Ctx, Words};
 use super::streams::strict_id;
 use crate::error::{self, Error, Outcome};
 use crate::store::Stream;
+use crate::store::stream::producers::{DURATION_S, MAX_SIZE};
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -92,20 +93,21 @@ fn xcfgset(ctx: &mut Ctx) -> Outcome {
     let mut words = ctx.words(2);
     let (mut duration_s, mut max_size) = (None, None);
     while !words.is_empty() {
-        let (name, unit, most, value) = if words.take_with("IDMP-DURATION", 1) {
-            ("IDMP-DURATION", "seconds", 86_400, &mut duration_s)
+        let (name, unit, range, value) = if words.take_with("IDMP-DURATION", 1) {
+            ("IDMP-DURATION", "seconds", DURATION_S, &mut duration_s)
         } else if words.take_with("IDMP-MAXSIZE", 1) {
-            ("IDMP-MAXSIZE", "entries", 10_000, &mut max_size)
+            ("IDMP-MAXSIZE", "entries", MAX_SIZE, &mut max_size)
         } else {
             return Err(error::SYNTAX);
         };
         if value.is_some() {
             return Err(format!("ERR {name} specified multiple times").into());
         }
-        let number = u64::try_from(words.int()?).ok().filter(|number| (1..=most).contains(number));
-        *value = Some(
-            number.ok_or_else(|| Error::owned(format!("ERR {name} must be between 1 and {most} {unit}")))?,
-        );
+        let number = u64::try_from(words.int()?).ok().filter(|number| range.contains(number));
+        let refused = || {
+            Error::owned(format!("ERR {name} must be between {} and {} {unit}", range.start(), range.end()))
+        };
+        *value = Some(number.ok_or_else(refused)?);
     }
     if duration_s.is_none() && max_size.is_none() {
         return Err(Error::new("ERR At least one parameter must be specified"));

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use super::command::*;
 use super::ctx::{Ctx, Origin};
-use super::table;
 use crate::error::{Error, Outcome};
 use crate::node::Node;
 use crate::node::permissions::Source;
@@ -136,7 +135,7 @@ impl Node {
     pub fn run_queued(&mut self, id: SessionId, mut queue: VecDeque<OwnedArgs>, reply: &mut Reply) {
         while let Some(owned) = queue.pop_front() {
             let argv = owned.args();
-            let Some(command) = table::find(&argv, self.config.version) else { continue };
+            let Some(command) = self.config.find_command(&argv) else { continue };
             let start = reply.len();
             let permitted = self.authorize(id, command, &argv, Source::Exec);
             let outcome = permitted.and_then(|()| self.call(id, command, &argv, reply, Origin::Exec));

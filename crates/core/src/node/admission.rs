@@ -7,7 +7,6 @@ use super::session::SessionId;
 use crate::commands::command::{
     ADMIN, ALLOW_BUSY, BLOCKING, Command, Group, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, WRITE,
 };
-use crate::commands::table;
 use crate::error::{self, Error};
 use crate::version::Version;
 use crate::wire::Protocol;
@@ -57,7 +56,7 @@ impl Node {
             self.stages.script_calls(&self.script_call(id, argv)).map_err(Error::owned)?;
         }
         let version = self.config.version;
-        let found = table::find(argv, version);
+        let found = self.config.find_command(argv);
         if matches!(caller, Caller::Client)
             && self.must_authenticate(&self.sessions[id])
             && version.is_valkey_since(Version::Valkey9_1)
@@ -66,7 +65,7 @@ impl Node {
             // Everywhere else, whoever is not authenticated learns first whether the command exists.
             return Err(error::NO_AUTH);
         }
-        let command = found.ok_or_else(|| unknown(argv, version, caller))?;
+        let command = found.ok_or_else(|| self.unknown(argv, caller))?;
         if !command.accepts(argv.len(), version) {
             return Err(match caller {
                 Caller::Client => error::wrong_arity(command.name),
@@ -194,16 +193,19 @@ pub(super) fn is_http(argv: &[&[u8]]) -> bool {
     name.eq_ignore_ascii_case(b"POST") || name.eq_ignore_ascii_case(b"Host:")
 }
 
-/// Returns the error for a command or subcommand that does not exist.
-fn unknown(argv: &[&[u8]], version: Version, caller: Caller) -> Error {
-    let from_script = matches!(caller, Caller::Script(_));
-    let tells_subcommand = !from_script || version.is_valkey_since(Version::Valkey9_1);
-    if tells_subcommand && argv.first().is_some_and(|name| table::find_by_name(name, version).is_some()) {
-        return error::unknown_subcommand(argv);
-    }
-    match from_script {
-        true if version.is_valkey() => Error::new("ERR Unknown command called from script"),
-        true => Error::new("ERR Unknown Redis command called from script"),
-        false => error::unknown_command(argv, version),
+impl Node {
+    /// Returns the error for a command or subcommand that does not exist.
+    fn unknown(&self, argv: &[&[u8]], caller: Caller) -> Error {
+        let version = self.config.version;
+        let from_script = matches!(caller, Caller::Script(_));
+        let tells_subcommand = !from_script || version.is_valkey_since(Version::Valkey9_1);
+        if tells_subcommand && self.config.find_command(&argv[..argv.len().min(1)]).is_some() {
+            return error::unknown_subcommand(argv);
+        }
+        match from_script {
+            true if version.is_valkey() => Error::new("ERR Unknown command called from script"),
+            true => Error::new("ERR Unknown Redis command called from script"),
+            false => error::unknown_command(argv, version),
+        }
     }
 }

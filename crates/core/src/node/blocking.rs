@@ -8,7 +8,6 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::session::{Blocked, OwnedArgs, SessionId, Sessions, TimeoutReply, Wait};
 use super::{Node, Pause};
-use crate::commands::table;
 use crate::store::{Timer, Value};
 use crate::version::Version;
 use crate::wheel::TimerId;
@@ -302,7 +301,7 @@ impl Node {
     fn note_unserved(&mut self, id: SessionId, blocked: &Blocked) {
         if self.config.version >= Version::V7_2 {
             let argv = blocked.argv.args();
-            if let Some(command) = table::find(&argv, self.config.version) {
+            if let Some(command) = self.config.find_command(&argv) {
                 self.stats.count_call(command);
             }
             self.note_slow(id, &argv);

@@ -9,6 +9,8 @@ use std::borrow::Cow;
 
 use super::eviction;
 use crate::acl::{Context, User};
+use crate::commands::command::Command;
+use crate::commands::table;
 use crate::error::Error;
 use crate::glob;
 use crate::node::notify::Class;
@@ -17,6 +19,7 @@ use crate::num;
 use crate::store::Limits;
 use crate::store::usage::Decay;
 use crate::version::Version;
+use crate::wire::Args;
 use crate::wire::request::split_words;
 
 pub use params::{PARAMS, Param, ParamKind};
@@ -98,6 +101,8 @@ pub struct Config {
     pub eviction: eviction::Limits,
     /// The users of `user` lines and of the file of users: the name of each, and its rules.
     pub users: Vec<Vec<Vec<u8>>>,
+    /// The commands of `rename-command`: their names in the table, and the names that clients use. An empty one is none.
+    renames: Vec<(&'static str, Vec<u8>)>,
     /// The bytes of unread output at which a client is disconnected, 0 for no limit: for normal clients, for replicas
     /// (MONITOR clients here), and for subscribers.
     output_limits: [u64; 3],
@@ -133,6 +138,7 @@ impl Config {
                 replica_ignores: false,
             },
             users: Vec::new(),
+            renames: Vec::new(),
             output_limits: [0; 3],
         };
         config.refresh();
@@ -221,6 +227,7 @@ impl Config {
         }
         self.values[at] = match PARAMS[at].kind {
             ParamKind::Fixed | ParamKind::Protected => String::from_utf8_lossy(value).into_owned(),
+            ParamKind::FixedBool => params::yes_or_no(&String::from_utf8_lossy(value))?,
             ParamKind::FixedChoice(words) => params::choice(words, &String::from_utf8_lossy(value))?,
             _ => PARAMS[at].parse(value, &self.values[at])?,
         };
@@ -235,6 +242,49 @@ impl Config {
     pub fn takes_several_values(name: &str) -> bool {
         let named = PARAMS.iter().filter(|param| param.name.eq_ignore_ascii_case(name));
         named.into_iter().any(Param::takes_several_values)
+    }
+
+    /// Gives a command another name at start-up, or none.
+    ///
+    /// # Errors
+    /// If there is no such command, or the new name is taken.
+    pub fn rename_command(&mut self, from: &[u8], to: &[u8]) -> Result<(), ConfigError> {
+        let command = self.find_command(&[from]).ok_or("No such command in rename-command")?;
+        if !to.is_empty() && self.find_command(&[to]).is_some() {
+            return Err("Target command name already exists".into());
+        }
+        self.renames.retain(|(name, _)| *name != command.name);
+        self.renames.push((command.name, to.to_ascii_lowercase()));
+        Ok(())
+    }
+
+    /// Returns the row for a request, as [`table::find`] does, by the names that `rename-command` gave.
+    #[inline]
+    pub fn find_command(&self, argv: &[&[u8]]) -> Option<&'static Command> {
+        if self.renames.is_empty() { table::find(argv, self.version) } else { self.find_renamed(argv) }
+    }
+
+    fn find_renamed(&self, argv: &[&[u8]]) -> Option<&'static Command> {
+        let name = argv.first()?;
+        match self.renames.iter().find(|(_, to)| !to.is_empty() && to.eq_ignore_ascii_case(name)) {
+            Some((original, _)) => {
+                let mut argv: Args = argv.iter().copied().collect();
+                argv[0] = original.as_bytes();
+                table::find(&argv, self.version)
+            }
+            None if self.renames.iter().any(|(from, _)| from.as_bytes().eq_ignore_ascii_case(name)) => None,
+            None => table::find(argv, self.version),
+        }
+    }
+
+    /// Returns whether a parameter changes what the server does. The ziplist names of earlier releases count as those that
+    /// they stand for.
+    pub fn has_effect(name: &str) -> bool {
+        let named = PARAMS.iter().find(|param| param.name.eq_ignore_ascii_case(name));
+        named.is_some_and(|param| match param.kind {
+            ParamKind::Alias(other) => params::EFFECTIVE.contains(&other),
+            _ => params::EFFECTIVE.contains(&param.name),
+        })
     }
 
     /// Adds a user at start-up, given its name and rules.
@@ -268,7 +318,7 @@ impl Config {
         if line.is_empty() || line.starts_with(b"#") {
             return Ok(None);
         }
-        let words = split_words(line).ok_or("unbalanced quotes")?;
+        let words = split_words(line).ok_or("Unbalanced quotes in configuration line")?;
         let mut words = words.into_iter().map(|word| String::from_utf8_lossy(&word).into_owned());
         let name = words.next().unwrap_or_default().to_ascii_lowercase();
         Ok(Some((name, words.collect())))

@@ -8,7 +8,6 @@ use super::session::{Blocked, OwnedArgs, ReplyMode, SessionId, TimeoutReply, Wai
 use super::{Node, Pause};
 use crate::commands::command::{ADMIN, Command, MAY_REPLICATE, SKIP_MONITOR, SKIP_SLOWLOG, WRITE};
 use crate::commands::ctx::{Ctx, Origin};
-use crate::commands::table;
 use crate::error::{Error, Outcome};
 use crate::stages::{HeldReply, ScriptCall};
 use crate::version::Version;
@@ -100,7 +99,7 @@ impl Node {
     /// Runs the request of a blocked client again. Returns true if it still has to wait.
     pub(super) fn run_again(&mut self, id: SessionId, blocked: &Blocked, key: &[u8]) -> bool {
         let argv = blocked.argv.args();
-        let Some(command) = table::find(&argv, self.config.version) else { return false };
+        let Some(command) = self.config.find_command(&argv) else { return false };
         let session = &mut self.sessions[id];
         let mut open = session.output.open();
         let caller = self.executing.replace(id);
@@ -160,7 +159,7 @@ impl Node {
     /// Refuses a command before it runs: a transaction that is being queued will abort, and an EXEC ends its
     /// transaction.
     fn refuse(&mut self, id: SessionId, argv: &[&[u8]], error: Error) -> Error {
-        let command = table::find(argv, self.config.version);
+        let command = self.config.find_command(argv);
         if let Some(command) = command {
             self.stats.count_rejection(command);
         }
@@ -243,7 +242,7 @@ impl Node {
         let start = reply.len();
         let admitted = self.admit(id, argv, Caller::Script(access));
         if admitted.is_err()
-            && let Some(command) = table::find(argv, self.config.version)
+            && let Some(command) = self.config.find_command(argv)
         {
             self.stats.count_rejection(command);
         }
@@ -260,7 +259,7 @@ impl Node {
 
     /// Offers a command that Redis does not have to the stages. Returns whether they have answered it.
     fn answers_foreign_call(&self, id: SessionId, argv: &[&[u8]], reply: &mut Reply) -> bool {
-        table::find(argv, self.config.version).is_none()
+        self.config.find_command(argv).is_none()
             && self.stages.foreign_call(&self.script_call(id, argv), reply)
     }
 

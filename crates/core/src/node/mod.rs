@@ -16,6 +16,7 @@ pub mod functions;
 pub mod notify;
 pub mod output;
 pub mod permissions;
+mod persistence;
 pub mod pubsub;
 pub mod replication;
 pub mod scripts;
@@ -88,6 +89,8 @@ pub struct Node {
     /// The number of writes so far, which INFO reports as `rdb_changes_since_last_save`.
     pub dirty: u64,
     pub request: Option<Request>,
+    /// Whether a client has asked for the file of data.
+    pub(crate) save_is_due: bool,
     /// The number of the current event.
     pub event: u64,
     /// The ms by which SIM.CLOCK JUMP has moved this node's wall clock away from the world's.
@@ -143,6 +146,7 @@ impl Node {
             executing: None,
             dirty: 0,
             request: None,
+            save_is_due: false,
             event: 0,
             wall_jump_ms: 0,
             replication: Default::default(),

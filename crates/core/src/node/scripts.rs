@@ -15,7 +15,6 @@ use super::admission::Access;
 use super::output::OpenReply;
 use super::session::{OwnedArgs, SessionId, TimeoutReply, Wait};
 use crate::commands::command::{Command, READONLY};
-use crate::commands::table;
 use crate::error::{self, Error, Outcome};
 use crate::script::{self, Legacy, LogLevel, SLICE, Script, ScriptTag, Step, Vm, sha1_hex};
 use crate::stages::{ScriptEnd, ScriptStart};
@@ -570,14 +569,14 @@ impl script::Host for ScriptHost<'_> {
     }
 
     fn may_run(&mut self, argv: &[&[u8]]) -> Option<bool> {
-        let command = table::find(argv, self.node.config.version)?;
+        let command = self.node.config.find_command(argv)?;
         Some(self.node.sessions[self.id].user.check(command, argv, self.node.config.version).is_ok())
     }
 
     fn may_ask(&mut self, argv: &[&[u8]]) -> bool {
         let version = self.node.config.version;
         let accepts = |command: &Command| command.accepts(argv.len(), version);
-        version < Version::V8_6 || table::find(argv, version).is_none_or(accepts)
+        version < Version::V8_6 || self.node.config.find_command(argv).is_none_or(accepts)
     }
 }
 

@@ -5,7 +5,6 @@ use super::{Node, SessionId};
 use crate::commands::command::{
     ALLOW_BUSY, Command, DENYOOM, Flags as CommandFlags, LOADING, MAY_REPLICATE, READONLY, STALE, WRITE,
 };
-use crate::commands::table;
 use crate::error::{self, Error};
 use crate::node::replication::Role;
 use crate::script::{self, Flags};
@@ -141,7 +140,7 @@ impl Node {
         if let (Some(multi), "exec") = (&self.sessions[id].multi, command.name) {
             for queued in &multi.commands {
                 let argv = queued.args();
-                if let Some(command) = table::find(&argv, self.config.version) {
+                if let Some(command) = self.config.find_command(&argv) {
                     flags |= self.flags_of_request(command, &argv);
                 }
             }

@@ -13,6 +13,7 @@ use super::{Await, Due};
 use crate::trace::Recorder;
 use redlatch_core::error;
 use redlatch_core::stages::{Interest, Plan, Stages, Verdict};
+use redlatch_core::store::rdb::file::FileError;
 use redlatch_core::wire::ProtocolError;
 use redlatch_core::world::snapshot::Snapshot;
 use redlatch_core::world::{ConnId, World, WorldOptions, streams};
@@ -571,6 +572,20 @@ impl Lab {
     /// Returns whether the driver has to end the trace and to close its file.
     pub fn take_trace_end(&mut self) -> bool {
         std::mem::take(&mut self.trace_ends)
+    }
+
+    /// Adds the data of a file to a node, before any client connects and before a trace begins. Returns how many keys there are.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn load_file(&mut self, node: usize, bytes: &[u8]) -> Result<usize, FileError> {
+        self.world.node_mut(node).load_file(bytes)
+    }
+
+    /// Returns the file with a node's data if a client has asked for it since the last call.
+    pub fn take_saved(&mut self, node: usize) -> Option<Vec<u8>> {
+        let node = self.world.node_mut(node);
+        node.take_save().then(|| node.to_file())
     }
 
     /// Lets clients of other machines send SIM commands without a password.

@@ -18,6 +18,8 @@ pub enum ParamKind {
     Choice(&'static [&'static str]),
     /// Can be set at start-up only.
     Fixed,
+    /// `yes` or `no`, at start-up only.
+    FixedBool,
     /// One of these words, at start-up only.
     FixedChoice(&'static [&'static str]),
     Int(i64, i64),
@@ -100,7 +102,8 @@ impl Param {
 
     /// Returns whether its value is a list of words, which a line of redis.conf gives one by one.
     pub fn takes_several_values(&self) -> bool {
-        const LISTS: [&str; 5] = [
+        const LISTS: [&str; 6] = [
+            "bind",
             "latency-tracking-info-percentiles",
             "oom-score-adj-values",
             "rdma-bind",
@@ -119,12 +122,9 @@ impl Param {
         let text = String::from_utf8_lossy(value).into_owned();
         match self.kind {
             Alias(_) | Text => Ok(text),
-            Fixed | FixedChoice(_) => Err("can't set immutable config".into()),
+            Fixed | FixedBool | FixedChoice(_) => Err("can't set immutable config".into()),
             Protected => Err("can't set protected config".into()),
-            Bool => match text.to_ascii_lowercase().as_str() {
-                flag @ ("yes" | "no") => Ok(flag.to_owned()),
-                _ => Err("argument must be 'yes' or 'no'".into()),
-            },
+            Bool => yes_or_no(&text),
             Choice(words) => choice(words, &text),
             Words(words) => {
                 let given: Vec<&str> = text.split_ascii_whitespace().collect();
@@ -163,6 +163,14 @@ impl Param {
             OutputLimits => parse_output_limits(&text, old),
             SavePoints => parse_save_points(&text),
         }
+    }
+}
+
+/// Returns `yes` or `no`, which `text` is in any case.
+pub(super) fn yes_or_no(text: &str) -> Result<String, ConfigError> {
+    match text.to_ascii_lowercase().as_str() {
+        flag @ ("yes" | "no") => Ok(flag.to_owned()),
+        _ => Err("argument must be 'yes' or 'no'".into()),
     }
 }
 
@@ -239,6 +247,60 @@ fn parse_save_points(text: &str) -> Result<String, ConfigError> {
     Ok(words.join(" "))
 }
 
+/// The parameters that change what the server does. All others are only kept, for CONFIG GET.
+pub(super) const EFFECTIVE: &[&str] = &[
+    "acl-pubsub-default",
+    "aclfile",
+    "acllog-max-len",
+    "bind",
+    "busy-reply-threshold",
+    "client-output-buffer-limit",
+    "client-query-buffer-limit",
+    "daemonize",
+    "databases",
+    "dbfilename",
+    "dir",
+    "enable-debug-command",
+    "hash-max-listpack-entries",
+    "hash-max-listpack-value",
+    "hll-sparse-max-bytes",
+    "lfu-decay-time",
+    "lfu-log-factor",
+    "list-max-listpack-size",
+    "logfile",
+    "loglevel",
+    "lua-time-limit",
+    "maxclients",
+    "maxmemory",
+    "maxmemory-policy",
+    "maxmemory-samples",
+    "min-replicas-max-lag",
+    "min-replicas-to-write",
+    "notify-keyspace-events",
+    "pidfile",
+    "port",
+    "protected-mode",
+    "proto-max-bulk-len",
+    "rdbcompression",
+    "replica-ignore-maxmemory",
+    "requirepass",
+    "save",
+    "set-max-intset-entries",
+    "set-max-listpack-entries",
+    "set-max-listpack-value",
+    "slowlog-log-slower-than",
+    "slowlog-max-len",
+    "stream-idmp-duration",
+    "stream-idmp-maxsize",
+    "stream-node-max-bytes",
+    "stream-node-max-entries",
+    "tracking-table-max-keys",
+    "unixsocket",
+    "unixsocketperm",
+    "zset-max-listpack-entries",
+    "zset-max-listpack-value",
+];
+
 /// All parameters, sorted by name, with the types, ranges and defaults of Redis's `CONFIG GET` and `CONFIG SET`.
 pub const PARAMS: &[Param] = &[
     Param::new("acl-pubsub-default", "resetchannels", Choice(&["allchannels", "resetchannels"])),
@@ -254,7 +316,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("active-expire-effort", "1", Int(1, 10)),
     Param::new("activedefrag", "no", Bool),
     Param::new("activerehashing", "yes", Bool),
-    Param::new("always-show-logo", "no", Fixed),
+    Param::new("always-show-logo", "no", FixedBool),
     Param::new("aof-disable-auto-gc", "no", Bool).hidden_since_7_2(),
     Param::new("aof-load-corrupt-tail-max-size", "0", Int(0, i64::MAX)).since("8.6.0", ""),
     Param::new("aof-load-truncated", "yes", Bool),
@@ -302,7 +364,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("cluster-config-save-behavior", "sync", Choice(&["sync", "best-effort"]))
         .since(NEVER, "9.1.0"),
     Param::new("cluster-databases", "1", Fixed).since(NEVER, "9.0.0"),
-    Param::new("cluster-enabled", "no", Fixed),
+    Param::new("cluster-enabled", "no", FixedBool),
     Param::new("cluster-link-sendbuf-limit", "0", Memory),
     Param::new("cluster-manual-failover-timeout", "5000", Int(1, INT_MAX)).since(NEVER, "8.0.0"),
     Param::new("cluster-migration-barrier", "1", Int(0, INT_MAX)),
@@ -327,11 +389,11 @@ pub const PARAMS: &[Param] = &[
     Param::new("commandlog-slow-execution-max-len", "128", Int(0, i64::MAX)).since(NEVER, "8.0.0"),
     Param::new("crash-log-enabled", "yes", Bool),
     Param::new("crash-memcheck-enabled", "yes", Bool),
-    Param::new("daemonize", "no", Fixed),
+    Param::new("daemonize", "no", FixedBool),
     Param::new("databases", "16", Fixed),
     Param::new("dbfilename", "dump.rdb", Protected),
     Param::new("dir", ".", Fixed),
-    Param::new("disable-thp", "yes", Fixed),
+    Param::new("disable-thp", "yes", FixedBool),
     Param::new("dual-channel-replication-enabled", "no", Bool).since(NEVER, "8.0.0"),
     Param::new("dynamic-hz", "yes", Bool).until(NEVER, "8.1.0"),
     Param::new("enable-debug-command", "no", FixedChoice(&["no", "yes", "local"])),
@@ -472,7 +534,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("set-max-intset-entries", "512", Int(0, i64::MAX)),
     Param::new("set-max-listpack-entries", "128", Int(0, i64::MAX)).since_7_2(),
     Param::new("set-max-listpack-value", "64", Int(0, i64::MAX)).since_7_2(),
-    Param::new("set-proc-title", "yes", Fixed),
+    Param::new("set-proc-title", "yes", FixedBool),
     Param::new("shutdown-on-sigint", "default", Words(&["default", "save", "nosave", "now", "force"])),
     Param::new("shutdown-on-sigterm", "default", Words(&["default", "save", "nosave", "now", "force"])),
     Param::new("shutdown-timeout", "10", Int(0, INT_MAX)),
@@ -493,8 +555,8 @@ pub const PARAMS: &[Param] = &[
     Param::new("stream-idmp-maxsize", "100", Int(1, 10_000)).since("8.6.0", ""),
     Param::new("stream-node-max-bytes", "4096", Memory),
     Param::new("stream-node-max-entries", "100", Int(0, i64::MAX)),
-    Param::new("supervised", "no", Fixed),
-    Param::new("syslog-enabled", "no", Fixed),
+    Param::new("supervised", "no", FixedChoice(&["upstart", "systemd", "auto", "no"])),
+    Param::new("syslog-enabled", "no", FixedBool),
     Param::new("syslog-facility", "local0", Fixed),
     Param::new("syslog-ident", "redis", Fixed).valkey_default("valkey"),
     Param::new("tcp-backlog", "511", Fixed),

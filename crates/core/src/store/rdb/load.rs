@@ -17,9 +17,14 @@ use crate::store::{Hash, Limits, List, Set, SortedSet, StringValue, Value};
 /// The latest expiry of a field: the largest Unix time in ms of 48 bits, minus two.
 const MAX_FIELD_EXPIRY_MS: i64 = (1 << 48) - 2;
 
-/// Reads a value.
+/// Reads a value after its type and encoding.
 pub fn value(reader: &mut Reader, limits: &Limits) -> Option<Value> {
     let kind = reader.byte()?;
+    content(reader, kind, limits)
+}
+
+/// Reads a value of this type and encoding.
+pub fn content(reader: &mut Reader, kind: u8, limits: &Limits) -> Option<Value> {
     if kind > kinds::newest(limits.version) {
         return None;
     }
@@ -211,7 +216,8 @@ fn valkey_hash(reader: &mut Reader, limits: &Limits) -> Option<Hash> {
         };
         fields.push((name, value, expires_at_ms));
     }
-    hash_of(&fields, false, false, limits)
+    let expires = fields.iter().any(|(_, _, expires_at_ms)| expires_at_ms.is_some());
+    hash_of(&fields, expires, false, limits)
 }
 
 fn small_expiring_hash(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Hash> {

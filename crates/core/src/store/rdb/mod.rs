@@ -6,12 +6,13 @@
 //! - `writer` and `reader` handle lengths and strings, which may be integers or compressed (`lzf`);
 //! - `listpack` and `intset` are the byte formats of small values, `ziplist` and `zipmap` those of earlier
 //!   releases;
-//! - `save` and `load` handle the value types, `stream` the streams.
+//! - `save` and `load` handle the value types, `stream` the streams, `file` whole files.
 //!
 //! The reader does not trust its input: it checks every format entry by entry, and allocates nothing for a length that
 //! the payload cannot contain.
 
 mod crc64;
+pub mod file;
 mod intset;
 mod kinds;
 mod libraries;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::kinds;
 use super::reader::Reader;
 use super::writer::Writer;
+use crate::store::stream::producers::{DURATION_S, MAX_SIZE};
 use crate::store::stream::{Consumer, Group, Node, Pending, Producers, StreamId};
 use crate::store::{Limits, Stream};
 use crate::version::Version;
@@ -118,7 +119,11 @@ pub fn load(reader: &mut Reader, limits: &Limits, kind: u8) -> Option<Stream> {
 }
 
 fn load_producers(reader: &mut Reader, producers: &mut Producers) -> Option<()> {
-    producers.configure(reader.length()?, reader.length()?);
+    let (duration_s, max_size) = (reader.length()?, reader.length()?);
+    if !DURATION_S.contains(&duration_s) || !MAX_SIZE.contains(&max_size) {
+        return None;
+    }
+    producers.configure(duration_s, max_size);
     for _ in 0..reader.length()? {
         let name = reader.string()?;
         for _ in 0..reader.length()? {

@@ -2,9 +2,15 @@
 //! second entry.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::RangeInclusive;
 
 use super::id::StreamId;
 use crate::store::Limits;
+
+/// How long an id may be remembered, in seconds.
+pub const DURATION_S: RangeInclusive<u64> = 1..=86_400;
+/// How many ids of a producer may be remembered.
+pub const MAX_SIZE: RangeInclusive<u64> = 1..=10_000;
 
 /// How long Redis waits between two looks for ids that are to be forgotten, in ms.
 const PERIOD_MS: u64 = 1000;
@@ -79,21 +85,23 @@ impl Producers {
         // Redis looks once a second; an id is there until the next look even if its time has passed.
         let until_ms = entry.ms.saturating_add(self.duration_s.saturating_mul(1000)).max(now_ms + 1);
         let until_ms = until_ms.checked_next_multiple_of(PERIOD_MS).unwrap_or(u64::MAX);
+        if let Some(known) =
+            self.by_name.get_mut(producer).filter(|known| known.order.len() as u64 >= self.max_size)
+        {
+            known.forget_oldest(1);
+        }
         self.load(producer, id, entry, until_ms);
         self.added = self.added.wrapping_add(1);
     }
 
-    /// Adds an id that is forgotten at `until_ms`, in place of the oldest if there are too many.
+    /// Adds an id that is forgotten at `until_ms`.
     fn load(&mut self, producer: &[u8], id: &[u8], entry: StreamId, until_ms: u64) {
         let known = self.by_name.entry(producer.into()).or_default();
-        if known.order.len() as u64 >= self.max_size {
-            known.forget_oldest(1);
-        }
         known.entries.insert(id.into(), entry);
         known.order.push_back((id.into(), until_ms));
     }
 
-    /// Adds an id from a serialized stream. Returns false if the producer has it.
+    /// Adds an id from a serialized stream, which may have more than the limit. Returns false if the producer has it.
     pub fn restore(&mut self, producer: &[u8], id: &[u8], entry: StreamId) -> bool {
         let is_new = self.by_name.get(producer).is_none_or(|known| !known.entries.contains_key(id));
         if is_new {
