@@ -6,6 +6,7 @@
 
 pub mod clock;
 mod copy;
+mod image;
 mod replication;
 mod request;
 pub mod snapshot;

@@ -163,7 +163,7 @@ impl World {
     }
 
     /// Updates what INFO, ROLE and WAIT of a master and its replicas report about one another.
-    fn show_peers(&mut self, master: usize) {
+    pub(super) fn show_peers(&mut self, master: usize) {
         let peer = |world: &World, index: usize, online: bool| {
             let node = &world.nodes[index];
             let port = node.config.get("port").unwrap_or("0").to_owned();

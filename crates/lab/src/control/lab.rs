@@ -101,7 +101,7 @@ impl Lab {
     /// Tells the core which stages to call. To be called whenever rules, gates, checks or counts change.
     pub(crate) fn refresh_interest(&mut self) {
         let is_active = self.staging.control.borrow().is_active();
-        let counts = self.staging.watches.borrow().iter().any(|watch| watch.costs.on);
+        let counts = self.counts_costs();
         self.world.set_interest(Interest {
             requests: is_active,
             pushes: is_active,

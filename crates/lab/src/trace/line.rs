@@ -162,6 +162,12 @@ pub enum Line {
         c: Conn,
         a: Vec<String>,
     },
+    /// What the world had at the beginning: keys, rules, what clients wait for, and so on, a line of words for each.
+    State {
+        e: u64,
+        t: u64,
+        a: Vec<String>,
+    },
     /// A request. `el`: the driver's time in µs, only for SIM commands.
     Req {
         e: u64,

@@ -244,6 +244,15 @@ impl Recorder {
         self.finish();
     }
 
+    /// A line of the state in which the trace begins.
+    pub fn state(&mut self, when: When, words: &[&[u8]]) {
+        self.secrets.look_at_state(words);
+        self.begin("state", when);
+        self.field("a");
+        self.list(words, |recorder, word| recorder.string(word));
+        self.finish();
+    }
+
     /// A line with a connection and no more: `close`, `cut`.
     pub fn of_conn(&mut self, kind: &str, when: When, conn: ConnId) {
         self.begin(kind, when);
