@@ -31,6 +31,9 @@ impl Lab {
             let begin = Words::about("SNAPSHOT").word(name.as_bytes());
             lines.extend(snapshot.image(&self.world, &begin));
         }
+        if let Some(why) = &self.command_stands {
+            lines.push(Words::about("COMMAND").word(why.as_bytes()));
+        }
         if self.counts_costs() {
             lines.push(Words::about("COSTS"));
         }
@@ -63,6 +66,7 @@ impl Lab {
             b"SNAPSHOT" => {
                 self.snapshots.entry(line.text()?).or_default().take_image(&self.world, &mut line)?;
             }
+            b"COMMAND" => self.command_stands = Some(line.text()?).filter(|why| !why.is_empty()),
             b"COSTS" => self.count_costs(true),
             what @ (b"RULE" | b"HIT" | b"RULES" | b"GATE" | b"TICKET" | b"LEFT" | b"GATES" | b"RELEASE"
             | b"START") => {

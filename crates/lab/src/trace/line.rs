@@ -63,6 +63,9 @@ pub struct Header {
     /// the world's clock alone, and SIM.RUN RESET left the clock and the numbers of rules alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<i64>,
+    /// Whether there is a command whose clock can jump. In traces without it SIM.CLOCK JUMP <ms> COMMAND always succeeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<bool>,
     /// The arguments of SIM.CHECK ON, if checks are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<String>>,

@@ -70,6 +70,8 @@ impl Recorder {
         self.list(world.nodes(), |recorder, node| recorder.node(&node.config));
         self.field("start_ms");
         self.buf.extend_from_slice(itoa::Buffer::new().format(clock.start_ms()).as_bytes());
+        self.field("command");
+        self.buf.extend_from_slice(if lab.has_command { b"true" } else { b"false" });
         if let Some(checks) = &lab.checks {
             self.field("checks");
             self.list(&checks.words, |recorder, word| recorder.text(word));

@@ -156,6 +156,7 @@ pub(super) fn build(header: &Header) -> Result<Lab, TraceError> {
         None => lab.keeps_old_clock = true,
     }
     lab.world.nodes_mut().for_each(|node| node.acl.accepts_hashes = true);
+    lab.has_command = header.command.unwrap_or(true);
     lab.judges_owners = header.judges_owners;
     lab.begin_at(header.e, header.t);
     lab.serve_control_anywhere(header.control_anywhere);
