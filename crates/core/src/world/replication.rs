@@ -142,6 +142,7 @@ impl World {
         (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
         node.replication.in_transit.clear();
         node.apply_entry(&entry);
+        node.serve_ready_keys();
     }
 
     /// Resynchronizes the replicas of a master whose data was replaced as a whole.

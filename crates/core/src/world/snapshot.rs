@@ -91,5 +91,6 @@ impl Snapshot {
             node.store.set_expiry(key.db, slot, end_ms);
         }
         (0..world.nodes.len()).for_each(|node| world.resync_replicas(node));
+        world.nodes.iter_mut().for_each(|node| node.serve_ready_keys());
     }
 }

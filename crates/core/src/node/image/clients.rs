@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::Node;
 use crate::acl::DEFAULT_USER;
 use crate::image::{Reader, Words, name_of, named};
-use crate::node::session::{Blocked, Multi, OwnedArgs, Session, SessionId, TimeoutReply, Wait};
+use crate::node::session::{Blocked, Multi, OwnedArgs, ReplyMode, Session, SessionId, TimeoutReply, Wait};
 use crate::node::tracking::{Tracking, TrackingMode};
 
 /// What a client may wait for, without a number of replicas.
@@ -72,9 +72,10 @@ impl Node {
             session.closing,
             session.killed,
             session.is_input_lost,
+            session.reply_mode == ReplyMode::Skip,
         ];
         let is_plain = session.user.name() == DEFAULT_USER && session.write_offset == 0;
-        if !is_plain || flags != [true, false, false, false, false, false] {
+        if !is_plain || flags != [true, false, false, false, false, false, false] {
             let line = self.about_client("CLIENT", session);
             let line = line.word(session.user.name()).value(session.write_offset);
             lines.push(flags.into_iter().fold(line, Words::flag));
@@ -166,6 +167,9 @@ impl Node {
         session.closing = line.flag()?;
         session.killed = line.flag()?;
         session.is_input_lost = line.flag()?;
+        if line.flag()? {
+            session.reply_mode = ReplyMode::Skip;
+        }
         Some(())
     }
 
