@@ -458,6 +458,8 @@ fn a_malformed_state_is_refused_with_its_subject() {
         ("[\"KEY\",\"0\"", "[\"KEY\",\"7\"", "KEY"),
         ("[\"GATE\",\"1\"", "[\"GATE\",\"x\"", "GATE"),
         ("[\"END\"]", "[\"THE END\"]", "THE END"),
+        ("[\"END\"]", "[\"REPLICA\",\"0\",\"7\",\"0\"]", "REPLICA"),
+        ("[\"END\"]", "[\"REPLICA\",\"0\",\"0\",\"0\"]", "REPLICA"),
     ] {
         let error = Replay::run(&trace.replacen(good, bad, 1)).unwrap_err();
         let expected = TraceError::BadState(what.to_owned());

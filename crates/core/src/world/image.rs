@@ -34,26 +34,23 @@ impl World {
             node.set_now(self.clock.now());
             return Some(());
         }
-        node.take_image(what, line)
-    }
-
-    /// Connects what the lines have said about single nodes. Returns `None` if a node follows one that does not exist, or itself.
-    pub fn finish_image(&mut self) -> Option<()> {
-        let count = self.nodes.len();
-        for node in 0..count {
-            let mut above = node;
-            for _ in 0..count {
-                let Role::Replica { of } = self.nodes.get(above)?.replication.role else { break };
-                above = of;
-            }
-            if self.nodes.get(above)?.replication.role != Role::Master {
-                return None;
+        node.take_image(what, line)?;
+        // A node follows another that is there, and not itself through others.
+        let mut above = index;
+        for _ in 0..self.nodes.len() {
+            match self.nodes.get(above)?.replication.role {
+                Role::Replica { of } => above = of,
+                Role::Master => return Some(()),
             }
         }
-        (0..count).for_each(|node| self.show_peers(node));
+        None
+    }
+
+    /// Connects what the lines have said about single nodes.
+    pub fn finish_image(&mut self) {
+        (0..self.nodes.len()).for_each(|node| self.show_peers(node));
         self.has_lost_inputs =
             self.nodes.iter().any(|node| node.sessions.iter().any(|session| session.is_input_lost));
         self.update_inspection();
-        Some(())
     }
 }

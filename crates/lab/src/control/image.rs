@@ -50,7 +50,7 @@ impl Lab {
         match line.word()? {
             b"BEGIN" => self.begin_anew(),
             b"END" => {
-                self.world.finish_image()?;
+                self.world.finish_image();
                 self.reset_checks();
                 self.refresh_interest();
             }

@@ -8,7 +8,7 @@ use crate::image::{Reader, Words, name_of, named};
 use crate::node::session::{Blocked, Multi, OwnedArgs, ReplyMode, Session, SessionId, TimeoutReply, Wait};
 use crate::node::tracking::{Tracking, TrackingMode};
 
-/// What a client may wait for, without a number of replicas.
+/// What a client may wait for, without a number of replicas. There is no image of a running script.
 const WAITS: &[(&str, Wait)] = &[
     ("list", Wait::List),
     ("sorted-set", Wait::SortedSet),
@@ -18,8 +18,6 @@ const WAITS: &[(&str, Wait)] = &[
     ("postponed", Wait::Postponed),
     ("held", Wait::Held),
     ("gate", Wait::Gate),
-    ("script", Wait::Script),
-    ("other-script", Wait::OtherScript),
 ];
 
 const TIMEOUT_REPLIES: &[(&str, TimeoutReply)] = &[
@@ -135,7 +133,9 @@ impl Node {
             b"MULTI" => {
                 self.sessions[id].multi = Some(Multi { refused: line.flag()?, ..Multi::default() });
             }
-            b"QUEUED" => self.sessions[id].multi.as_mut()?.commands.push(OwnedArgs::new(line.rest())),
+            b"QUEUED" if !line.is_empty() => {
+                self.sessions[id].multi.as_mut()?.commands.push(OwnedArgs::new(line.rest()));
+            }
             b"WATCHED" => self.watch_in(id, line.value()?, line.word()?),
             b"TRACKING" => {
                 let tracking = Tracking {
@@ -184,7 +184,8 @@ impl Node {
         let timeout_reply = named(TIMEOUT_REPLIES, line.word()?)?;
         let count = line.value()?;
         let keys = line.words(count)?.iter().map(|key| (*key).into()).collect();
-        if self.sessions[id].blocked.is_some() {
+        let has_request = !line.is_empty() || wait == Wait::Gate;
+        if self.sessions[id].blocked.is_some() || !has_request {
             return None;
         }
         self.block(id, wait, line.rest(), keys, deadline_ms, timeout_reply);
