@@ -301,11 +301,10 @@ fn control_everything(s: &mut dyn Subject) {
     s.control().stop_checks().unwrap();
 
     // Traces.
-    assert_eq!(s.control().start_trace().map_err(code), Err(Code::State));
-    s.control().reset().unwrap();
     s.control().reseed(5).unwrap();
     assert_eq!(s.control().finish_trace().map_err(code), Err(Code::State));
     s.control().start_trace().unwrap();
+    assert_eq!(s.control().start_trace().map_err(code), Err(Code::State));
     s.call(0, "SET traced 1");
     s.control().mark("here").unwrap();
     let trace = s.control().finish_trace().unwrap();

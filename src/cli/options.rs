@@ -250,11 +250,6 @@ impl Options {
         }
         process.enter_directory(&mut config)?;
         read_users(&mut config)?;
-        if !config.users.is_empty() && (cli.trace.is_some() || cli.trace_dir.is_some()) {
-            return Err(
-                "a trace holds no users of the configuration: define them with ACL SETUSER".to_owned()
-            );
-        }
         if let Some(password) = &cli.requirepass {
             config.set_at_start("requirepass", password.as_bytes())?;
         }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches, Parser};
 
 use super::travel;
 use redlatch_compare::against;
@@ -67,7 +67,11 @@ fn progress_of(lines: usize) -> impl FnMut(usize, &against::Report) {
 
 /// Runs the subcommand with its arguments, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    let parsed = Cli::command().try_get_matches_from(args).and_then(|found| {
+        travel::check_usage(&found)?;
+        Cli::from_arg_matches(&found)
+    });
+    let cli = match parsed {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();

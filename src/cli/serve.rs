@@ -92,7 +92,7 @@ async fn run(options: Options) -> Result<(), String> {
     // The signal handlers come first: whoever reads the ready line may send a signal at once.
     let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
     let version = configs[0].version;
-    let server = start(&options, configs)?;
+    let server = start(&options, configs, |_| {})?;
     tell_about_settings(&options);
     match is_drop_in {
         true => log::greet_ready(version, listeners.iter().filter_map(|listener| listener.endpoint().ok())),
@@ -119,27 +119,35 @@ async fn run_command(options: Options, mut command: Faked) -> Result<u8, String>
     let (configs, listeners) = listen(&options)?;
     let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
     let endpoints: Vec<Endpoint> = listeners.iter().filter_map(|listener| listener.endpoint().ok()).collect();
-    let server = start(&options, configs)?;
+    let server = start(&options, configs, |lab| command.introduce(lab))?;
     let began_ms = since_epoch().as_millis() as i64;
     let mut child = command.start(&endpoints, began_ms)?;
     let jumps = server.command_jumps();
-    let mut code = 1;
+    let mut ended = Ok(1);
+    let mut look = tokio::time::interval(LOOK);
     let until = async {
         let mut stop = std::pin::pin!(stop.received(&server));
         loop {
             tokio::select! {
                 status = child.wait() => {
-                    code = status.ok().and_then(|status| status.code()).map_or(1, |code| code as u8);
+                    ended = Ok(status.ok().and_then(|status| status.code()).map_or(1, |code| code as u8));
                     return;
                 }
+                _ = look.tick() => if let Err(why) = command.look_at_processes() {
+                    ended = Err(why);
+                    return;
+                },
                 ms = jumps.next() => command.jump(ms, began_ms),
                 () = &mut stop => return,
             }
         }
     };
     server.run(listeners, until).await;
-    Ok(code)
+    ended
 }
+
+/// How often the processes of a command are looked at.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// Opens all endpoints, and puts the actual ports into the settings.
 fn listen(options: &Options) -> Result<(Vec<Config>, Vec<Listener>), String> {
@@ -175,8 +183,12 @@ fn since_epoch() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// Creates the server. Its clock starts now.
-fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
+/// Creates the server. Its clock starts now. `prepare` sees its lab before a trace begins.
+fn start(
+    options: &Options,
+    nodes: Vec<Config>,
+    prepare: impl FnOnce(&mut Lab),
+) -> Result<Rc<Server>, String> {
     let now = since_epoch();
     let mut lab = Lab::new(WorldOptions {
         seed: options.seed.unwrap_or(now.as_nanos() as u64),
@@ -188,6 +200,7 @@ fn start(options: &Options, nodes: Vec<Config>) -> Result<Rc<Server>, String> {
         lab.start_checks(checks.clone());
     }
     lab.serve_control_anywhere(options.control_anywhere);
+    prepare(&mut lab);
     let server = Server::new(lab);
     if let Some(path) = options.process.dump_file() {
         let shown = path.display().to_string();

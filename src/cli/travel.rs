@@ -3,6 +3,10 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory};
+
 use super::replay::refuse;
 use super::serve;
 use redlatch_lab::control::Lab;
@@ -75,6 +79,21 @@ impl Futures {
             window_us: window.saturating_mul(1000).min(1 << 40),
             ..ForkOptions::default()
         }
+    }
+}
+
+/// Checks that options about other futures come with --fork.
+///
+/// # Errors
+/// The usage error.
+pub fn check_usage(found: &ArgMatches) -> Result<(), clap::Error> {
+    let is_given = |name: &&str| found.value_source(name) == Some(ValueSource::CommandLine);
+    match ["seed", "runs", "window"].iter().find(|name| is_given(name)) {
+        Some(name) if !found.contains_id("fork") => Err(super::replay::Cli::command().error(
+            ErrorKind::MissingRequiredArgument,
+            format!("--{name} is about other futures, which --fork EVENT asks for"),
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -46,6 +46,27 @@ impl World {
 const TAKEN: &str = "$-1\r\n";
 
 #[test]
+fn a_report_says_that_checks_are_off() {
+    let mut sim = Sim::new(SimOptions::default());
+    let client = sim.connect(0);
+    let report =
+        |sim: &mut Sim| String::from_utf8_lossy(&sim.call(client, &["SIM.CHECK", "REPORT"])).into_owned();
+    let off = report(&mut sim);
+    assert!(off.contains("checks are off") && !off.contains("judged"), "{off}");
+    sim.call(client, &["SIM.CHECK", "ON"]);
+    let on = report(&mut sim);
+    assert!(!on.contains("checks are off") && on.contains("judged 0"), "{on}");
+}
+
+#[test]
+fn the_clock_of_a_command_that_is_not_there_does_not_jump() {
+    let mut sim = Sim::new(SimOptions::default());
+    let client = sim.connect(0);
+    let reply = sim.call(client, &["SIM.CLOCK", "JUMP", "1000", "COMMAND"]);
+    assert!(reply.starts_with(b"-SIMERR STATE there is no command"), "{}", reply.escape_ascii());
+}
+
+#[test]
 fn a_lost_reply_leaves_the_lock_taken_and_the_connection_silent() {
     let mut world = World::of(1);
     let app = world.named(0, "app1");

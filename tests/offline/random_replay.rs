@@ -55,6 +55,9 @@ const SIM: &[&str] = &[
     "SIM.FAULT PAUSE",
     "SIM.FAULT RESUME",
     "SIM.GATE ADD CHANNEL * AT PUSH TIMES 2",
+    "SIM.GATE ADD CMD % AT POST TIMES 2 KEEP LABEL ~",
+    "SIM.GATE AWAIT ~ COUNT 2 TIMEOUT #",
+    "SIM.GATE AWAIT ~ COUNT 9",
     "SIM.GATE ADD CMD % AT POST TIMES 2 KEEP",
     "SIM.GATE ADD CMD % AT PRE TIMES 2 LABEL ~",
     "SIM.GATE DEL ~",
@@ -86,7 +89,10 @@ const SIM: &[&str] = &[
     "SIM.NODE STATE @ READONLY ON",
     "SIM.NODE STOP @",
     "SIM.NODE STOP @ WIPE",
+    "SIM.NODE STATE @ MAXCLIENTS ON",
+    "SIM.NODE STATE @ MAXCLIENTS OFF",
     "SIM.RUN INFO",
+    "SIM.RUN RESET",
     "SIM.RUN RESTORE ~",
     "SIM.RUN SEED #",
     "SIM.RUN SNAPSHOT ~",
@@ -96,8 +102,62 @@ const SIM: &[&str] = &[
     "SIM.TRACE MARK text",
 ];
 
-/// Before the trace begins, one SIM command comes with so many others; fewer later.
-const BEFORE: usize = 10;
+/// Requests that leave a client or its node in some state; their words are separated by bars.
+const STATE: &[&str] = &[
+    "MULTI",
+    "NO SUCH COMMAND",
+    "WATCH|a|k1",
+    "WATCH|list",
+    "BLPOP|list|0.03",
+    "BLPOP|list|queue|0",
+    "BZPOPMIN|z1|0",
+    "XGROUP|CREATE|stream|g|$|MKSTREAM",
+    "XREADGROUP|GROUP|g|c|BLOCK|0|STREAMS|stream|>",
+    "XADD|stream|*|f|v",
+    "WAIT|1|0",
+    "WAIT|1|40",
+    "CLIENT|TRACKING|ON",
+    "CLIENT|TRACKING|ON|BCAST|PREFIX|k|NOLOOP",
+    "CLIENT|TRACKING|ON|OPTIN",
+    "CLIENT|CACHING|YES",
+    "CLIENT|PAUSE|30|WRITE",
+    "CLIENT|PAUSE|20",
+    "CLIENT|REPLY|SKIP",
+    "CLIENT|SETNAME|app",
+    "HELLO|3",
+    "HELLO|2",
+    "SUBSCRIBE|c",
+    "PSUBSCRIBE|*",
+    "UNSUBSCRIBE",
+    "PUBLISH|c|hello",
+    "ACL|SETUSER|ann|on|>hush|~*|&*|+@all",
+    "ACL|SETUSER|ann|on|resetkeys|~k*|(+get ~h*)|-flushall",
+    "ACL|SETUSER|ben|on|nopass|~*|+@read|+@connection",
+    "ACL|DELUSER|ben",
+    "ACL|LIST",
+    "AUTH|ann|hush",
+    "AUTH|ann|wrong",
+    "AUTH|default|any",
+    "AUTH|ben|any",
+    "FUNCTION|LOAD|REPLACE|#!lua name=lib\nredis.register_function('f', function(k, a) return redis.call('INCR', k[1]) end)",
+    "FCALL|f|1|n",
+    "EVAL|return redis.call('INCRBY', KEYS[1], ARGV[1])|1|n|3",
+    "EVALSHA|0c41f0a4e4df09ae0a2dd5b2bcf9d4e5b86ae4f4|0",
+    "SCRIPT|LOAD|return {KEYS[1], redis.call('TIME')}",
+    "CONFIG|SET|hash-max-listpack-entries|4",
+    "CONFIG|SET|maxmemory-policy|allkeys-lfu",
+    "CONFIG|SET|maxmemory-policy|noeviction",
+    "CONFIG|SET|notify-keyspace-events|KEA",
+    "DEBUG|SET-ACTIVE-EXPIRE|0",
+    "DEBUG|SET-ACTIVE-EXPIRE|1",
+    "SET|k1|v|PX|20",
+    "SET|a|v|PX|5",
+    "SELECT|1",
+    "SELECT|0",
+];
+
+/// The most commands before the trace begins.
+const BEFORE: usize = 400;
 
 /// A run of random commands on two nodes.
 struct Walk {
@@ -112,7 +172,8 @@ struct Walk {
 impl Walk {
     fn new(seed: u64) -> Walk {
         let mut choices = Rng::new(seed);
-        let version = [Version::V7_0, Version::V7_2, Version::V7_4][choices.below(3)];
+        let versions = [Version::V7_0, Version::V7_2, Version::V7_4, Version::V8_6, Version::Valkey8_1];
+        let version = versions[choices.below(versions.len())];
         let mut sim = Sim::new(SimOptions::default().seed(seed).nodes(2).version(version));
         let control = sim.connect(0);
         let clients = (0..8).map(|n| sim.connect(n % 2)).collect();
@@ -136,14 +197,18 @@ impl Walk {
         }
     }
 
-    fn sim_command(&mut self, with_snapshots: bool) {
+    /// Sends a request that leaves some state behind.
+    fn leave_state(&mut self) {
+        let which = self.choices.below(self.clients.len());
+        let line = STATE[self.choices.below(STATE.len())];
+        let words: Vec<&[u8]> = line.split('|').map(str::as_bytes).collect();
+        self.send(which, &words);
+    }
+
+    fn sim_command(&mut self) {
         const KEYS: [&str; 4] = ["a", "b", "k1", "list"];
         const COMMANDS: [&str; 8] = ["get", "set", "*", "incr", "lpush", "eval", "h*", "exec"];
         let form = SIM[self.choices.below(SIM.len())];
-        // A trace cannot begin with a snapshot.
-        if !with_snapshots && form.starts_with("SIM.RUN SNAPSHOT") {
-            return;
-        }
         let words: Vec<String> = form
             .split(' ')
             .map(|word| {
@@ -170,40 +235,14 @@ impl Walk {
         }
     }
 
-    /// Ends what a trace cannot begin with. Clients keep their protocol, name, database and subscriptions.
-    fn calm(&mut self) -> Result<(), String> {
-        self.sim.control().reset().map_err(|error| error.to_string())?;
-        self.sim.control().count_costs(false).map_err(|error| error.to_string())?;
-        for which in 0..self.clients.len() {
-            for words in [&["DISCARD"][..], &["UNWATCH"], &["DEBUG", "SET-ACTIVE-EXPIRE", "1"], &["FLUSHALL"]]
-            {
-                let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
-                self.send(which, &words);
-            }
-            // A rule may have cut a connection, or left it waiting.
-            let client = self.clients[which];
-            self.sim.received(client);
-            if !self.sim.is_waiting(client) {
-                self.sim.send(client, &[b"PING"]);
-            }
-            if self.sim.received(client).is_empty()
-                || self.sim.is_closed(client)
-                || self.choices.below(2) == 0
-            {
-                self.sim.disconnect(client);
-                self.clients[which] = self.sim.connect(which % 2);
-            }
-        }
-        self.sim.disconnect(self.control);
-        self.control = self.sim.connect(0);
-        // What left with a connection may have held or begun something.
-        self.sim.control().reset().map_err(|error| error.to_string())?;
-        Ok(())
-    }
-
-    /// Sends random commands of every family, with SIM commands, time and disconnections between them.
-    fn go(&mut self, each: usize, sims: usize) {
-        for family in diff::family_names().collect::<Vec<_>>() {
+    /// Sends random commands of every family, with SIM commands, time and disconnections between them; at most so many, from a
+    /// random family on.
+    fn go(&mut self, each: usize, sims: usize, most: usize) {
+        let mut families: Vec<&str> = diff::family_names().collect();
+        let first = self.choices.below(families.len());
+        families.rotate_left(first);
+        let mut left = most;
+        for family in families {
             let seed = self.choices.next_u64();
             let commands = diff::commands(family, self.version, seed, each).expect("the family is there");
             for (number, argv) in commands.collect::<Vec<_>>() {
@@ -211,11 +250,15 @@ impl Walk {
                 if name == b"SHUTDOWN" {
                     continue;
                 }
+                if left == 0 {
+                    return;
+                }
+                left -= 1;
                 let argv: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
                 let node = self.choices.below(2);
                 self.send((number * 2 + node) % 8, &argv);
                 if self.choices.below(sims) == 0 {
-                    self.sim_command(sims < BEFORE);
+                    self.sim_command();
                 }
                 match self.choices.below(60) {
                     0..3 => drop(self.sim.advance(self.choices.below(40) as u64)),
@@ -224,6 +267,7 @@ impl Walk {
                         self.sim.disconnect(self.clients[which]);
                         self.clients[which] = self.sim.connect(which % 2);
                     }
+                    4..10 => self.leave_state(),
                     _ => {}
                 }
             }
@@ -234,10 +278,10 @@ impl Walk {
 /// Walks, starts a trace in the middle and walks on. Returns the trace.
 pub(super) fn record(seed: u64, each: usize) -> Result<String, String> {
     let mut walk = Walk::new(seed);
-    walk.go(3, BEFORE);
-    walk.calm()?;
+    let most = walk.choices.below(BEFORE);
+    walk.go(BEFORE / 10, 4, most);
     walk.sim.control().start_trace().map_err(|error| format!("seed {seed}: {error}"))?;
-    walk.go(each, 4);
+    walk.go(each, 4, usize::MAX);
     Ok(walk.sim.finish_trace())
 }
 

@@ -390,6 +390,34 @@ fn traces_have_no_passwords_and_replay_without_them() {
 }
 
 #[test]
+fn a_trace_has_the_users_of_the_settings_and_no_password() {
+    let file = "printf 'user default on nopass ~* &* +@all\nuser ann on >hush-ann ~k* +@all\n' > acl;";
+    for (limits, args) in
+        [(file, &["--aclfile", "acl"][..]), ("", &["--user", "ann", "on", ">hush-ann", "~k*", "+@all"])]
+    {
+        let server = Logged::start(limits, &[&["--trace", "run.jsonl"], args].concat());
+        let mut client = server.connect();
+        for (request, reply) in [
+            (&["AUTH", "ann", "wrong"][..], "-WRONGPASS"),
+            (&["AUTH", "ann", "hush-ann"], "+OK"),
+            (&["GET", "other"], "-NOPERM"),
+            (&["SET", "k", "v"], "+OK"),
+            (&["ACL", "LIST"], "*2"),
+            (&["ACL", "SETUSER", "ben", "on", ">hush-ben", "allkeys", "+get"], "+OK"),
+            (&["AUTH", "ben", "hush-ben"], "+OK"),
+        ] {
+            let got = text(&client.call(request));
+            assert!(got.starts_with(reply), "{request:?}: {got}");
+        }
+        let path = server.folder.join("run.jsonl");
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        let trace = fs::read_to_string(&path).unwrap();
+        assert!(trace.contains("ann") && !trace.contains("hush"), "{trace}");
+        assert_replays(&path);
+    }
+}
+
+#[test]
 fn scripts_cannot_forge_lines_of_the_log() {
     let server = Logged::start("", &["--log", "info"]);
     let script = "redis.log(redis.LOG_WARNING, 'a\\n2026-01-01T00:00:00Z ERROR forged\\27[31m\\r\\nb')";

@@ -493,6 +493,16 @@ fn file(name: &str, text: &str) -> String {
 }
 
 #[test]
+fn options_of_futures_need_a_fork() {
+    for option in ["--seed", "--runs", "--window"] {
+        let program = std::process::Command::new(env!("CARGO_BIN_EXE_redlatch"));
+        let output = { program }.args(["replay", "none.jsonl", option, "7"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(2) && text.contains("--fork EVENT"), "{option}: {text}");
+    }
+}
+
+#[test]
 fn the_program_travels() {
     let (trace, promoted) = failover(5);
     let path = file("failover.jsonl", &trace);

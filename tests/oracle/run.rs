@@ -56,6 +56,59 @@ print('jumped'); sys.exit(7)"
     assert_eq!((output.stdout, output.status.code()), (b"jumped\n".to_vec(), Some(7)));
 }
 
+/// A program that Debian and Ubuntu link statically.
+const STATIC: &str = "/sbin/ldconfig";
+
+#[test]
+fn a_program_that_cannot_be_moved_is_refused() {
+    let Some(()) = oracle::program("faketime") else { return };
+    let why = format!(
+        "redlatch run: the clock of {STATIC} does not move: it is statically linked, so no library can be loaded into it\n"
+    );
+    for args in [&["--speed", "10", "--", STATIC, "-V"][..], &["--", STATIC, "-V"]] {
+        let output = run(args);
+        assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(2), &*why));
+        assert_eq!(output.stdout, b"", "it did not run");
+    }
+    // The command becomes another program while it runs.
+    let output = run(&["--", "sh", "-c", "exec env -i sleep 9"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("does not move"), "{output:?}");
+}
+
+#[test]
+fn a_clock_that_cannot_jump_does_not() {
+    let Some(()) = oracle::program("faketime") else { return };
+    let script =
+        format!("{BOTH_CLOCKS}\nprint(call('SIM.CLOCK', 'JUMP', '20000', 'COMMAND').decode().strip())");
+    let output = run(&["--speed", "2", "--", "python3", "-c", &script]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(text, "-SIMERR STATE with --speed the clock of the command cannot jump\n", "{output:?}");
+    // A child that was started without the library.
+    let script = format!(
+        "{BOTH_CLOCKS}
+import subprocess
+child = subprocess.Popen(['sleep', '5'], env={{}})
+time.sleep(0.2)
+print(call('SIM.CLOCK', 'JUMP', '20000', 'COMMAND').decode().strip())
+child.kill()"
+    );
+    let output = run(&["--", "python3", "-c", &script]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("-SIMERR STATE the clock of ") && text.contains("LD_PRELOAD"), "{output:?}");
+}
+
+#[test]
+fn an_interactive_client_does_not_hang() {
+    let Some(()) = oracle::program("faketime") else { return };
+    let began = std::time::Instant::now();
+    let output = run(&["--", "redis-cli", "--version"]);
+    assert!(began.elapsed() < std::time::Duration::from_secs(10));
+    // Where it cannot run under libfaketime, that is said.
+    let (out, why) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(out.contains("redis-cli") || why.contains("hangs") || why.contains("cannot run"), "{output:?}");
+}
+
 #[test]
 fn invalid_arguments_are_refused() {
     let Some(()) = oracle::program("faketime") else { return };

@@ -127,6 +127,9 @@ pub fn replay(
             Line::Close { c, .. } => {
                 clients.remove(&c);
             }
+            Line::State { .. } => {
+                return Err(format!("line {number}: another server cannot begin in the middle of a run"));
+            }
             Line::Setup { c, a, .. } | Line::Req { c, a, .. } => {
                 let args = a.iter().map(|arg| to_bytes(arg)).collect::<Result<Vec<_>, _>>();
                 let args = args.map_err(|error| error.to_string())?;

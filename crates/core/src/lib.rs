@@ -21,6 +21,7 @@ pub mod error;
 pub mod geohash;
 pub mod glob;
 mod grisu;
+pub mod image;
 pub mod long_double;
 pub mod node;
 pub mod num;

@@ -23,6 +23,7 @@ use crate::node::Config;
 use crate::version::Version;
 
 pub use catalog::{CATEGORIES, all_rows, categories, row_named};
+pub use password::hash as hash_password;
 pub use selector::{Denial, Selector};
 pub use user::{ParseError, RuleError, User};
 
@@ -51,15 +52,16 @@ pub struct Acl {
     users: BTreeMap<Box<[u8]>, Rc<User>>,
     default: Rc<User>,
     pub log: log::Log,
+    /// Whether `#` and the hash of a password log a user in as the password does. A trace has no passwords, so replays need
+    /// this.
+    pub accepts_hashes: bool,
 }
 
 impl Acl {
     /// Creates the configured users, and `default` unless it is among them: it may do everything, with `requirepass` as the
     /// password.
     pub fn new(config: &Config) -> Acl {
-        let default = Rc::new(User::default_user(config.version).with_password(&config.requirepass));
-        let users = BTreeMap::from([(DEFAULT_USER.into(), default.clone())]);
-        let mut acl = Acl { users, default, log: log::Log::default() };
+        let mut acl = Acl::of_settings(config);
         let context = Context::of(config);
         for words in &config.users {
             let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
@@ -73,6 +75,13 @@ impl Acl {
         acl
     }
 
+    /// Creates the user `default` with `requirepass` as the password, and no other.
+    pub fn of_settings(config: &Config) -> Acl {
+        let default = Rc::new(User::default_user(config.version).with_password(&config.requirepass));
+        let users = BTreeMap::from([(DEFAULT_USER.into(), default.clone())]);
+        Acl { users, default, log: log::Log::default(), accepts_hashes: false }
+    }
+
     /// Returns the user of new connections.
     pub fn default_user(&self) -> &Rc<User> {
         &self.default
@@ -81,6 +90,13 @@ impl Acl {
     /// Returns the user with this name.
     pub fn user(&self, name: &[u8]) -> Option<&Rc<User>> {
         self.users.get(name)
+    }
+
+    /// Returns the user whom this name and this password log in.
+    pub fn log_in(&self, name: &[u8], password: &[u8]) -> Option<&Rc<User>> {
+        let accepts =
+            |user: &&Rc<User>| user.accepts(password) || self.accepts_hashes && user.accepts_hash(password);
+        self.user(name).filter(accepts)
     }
 
     /// Returns all users, sorted by name.

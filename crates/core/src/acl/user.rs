@@ -148,6 +148,14 @@ impl User {
         self.is_on && (self.no_password || is_known)
     }
 
+    /// Returns whether `#` and the hash of a password log the user in, where [`Acl`](super::Acl) accepts hashes.
+    pub(super) fn accepts_hash(&self, text: &[u8]) -> bool {
+        let given = text.strip_prefix(b"#").and_then(password::parse_hash);
+        let is_one =
+            |given: Hash| self.passwords.iter().fold(false, |found, hash| found | hash.is_equal(&given));
+        self.is_on && given.is_some_and(is_one)
+    }
+
     /// Returns the user with these rules applied one after the other.
     ///
     /// # Errors

@@ -240,6 +240,11 @@ impl Node {
         }
     }
 
+    /// Returns when the request of a blocked client runs again, if the client waits for what it may claim.
+    pub(super) fn claim_of(&self, id: SessionId) -> Option<Option<u64>> {
+        self.blocking.claims.get(&id.slot).map(|&timer| self.store.timers.deadline_ms(timer))
+    }
+
     pub(super) fn claim_is_due(&mut self, slot: u32) {
         self.blocking.claims.insert(slot, TimerId::NONE);
         let Some(session) = self.sessions.at(slot) else { return };
@@ -379,8 +384,12 @@ impl Node {
 
     /// Adds a key to those that a client watches.
     pub fn watch(&mut self, id: SessionId, key: &[u8]) {
+        self.watch_in(id, self.sessions[id].db, key);
+    }
+
+    /// Adds a key of a database to those that a client watches.
+    pub(super) fn watch_in(&mut self, id: SessionId, db: usize, key: &[u8]) {
         let session = &mut self.sessions[id];
-        let db = session.db;
         if session.watched.iter().any(|(known_db, known)| *known_db == db && **known == *key) {
             return;
         }

@@ -13,6 +13,7 @@ mod digest;
 pub mod eviction;
 pub mod execute;
 pub mod functions;
+pub(crate) mod image;
 pub mod notify;
 pub mod output;
 pub mod permissions;
@@ -286,17 +287,27 @@ impl Node {
         }
     }
 
-    /// Brings a node without keys and its clients to the state that a trace begins with: counters, ages, the slow log, the
-    /// identifiers of the run and everything inside the store and the script engine begin anew. To be called after the
-    /// random stream was seeded.
+    /// Brings a node and its clients to the state that a trace begins with: no data, modes, users, transactions or waits,
+    /// and counters, ages, the slow log, the identifiers of the run and everything inside the store and the script engine begin
+    /// anew. To be called after the random stream was seeded. [`take_image`](Self::take_image) brings back what there was.
     ///
     /// # Panics
     ///
-    /// May panic later if a client is blocked, or if a script is running.
+    /// May panic later if a script is running.
     pub fn begin_anew(&mut self) {
         let mut ids = self.rng.clone();
         self.run_id = ids.hex(40);
         self.replication_id = ids.hex(40);
+        let accepts_hashes = self.acl.accepts_hashes;
+        self.acl = Acl::of_settings(&self.config);
+        self.acl.accepts_hashes = accepts_hashes;
+        self.forget_clients();
+        (self.pause, self.active_expire) = (None, true);
+        (self.states, self.paused, self.stopped, self.wall_jump_ms) = Default::default();
+        let ports = self.replication.ports.clone();
+        self.replication = Default::default();
+        self.replication.ports = ports;
+        self.functions = Default::default();
         self.store = Store::new(self.config.databases, self.store.now, self.config.limits());
         self.eviction = Default::default();
         self.scripts = scripts::Scripts::new(self.config.version);
@@ -305,7 +316,6 @@ impl Node {
         self.stats.started_us = 0;
         self.stats.saved = Default::default();
         self.dirty = 0;
-        self.replication.offset = 0;
         self.pubsub.sort();
         self.monitors.sort_by_key(|id| id.number);
         self.sessions.renumber_fds();
@@ -313,7 +323,6 @@ impl Node {
             let session = &mut self.sessions[id];
             (session.created_us, session.active_us) = (self.store.now.mono_us, self.store.now.mono_us);
             session.last_command = "NULL";
-            session.write_offset = 0;
         }
     }
 

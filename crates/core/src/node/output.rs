@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 
+use crate::image::{Reader, Words};
 use crate::stages::{ReplyEffect, Ticket, Until};
 use crate::version::Version;
 use crate::wire::{Protocol, Reply};
@@ -207,6 +208,59 @@ impl Output {
     /// Returns whether any output is held.
     pub fn is_holding(&self) -> bool {
         self.interference.as_ref().is_some_and(|interference| !interference.held.is_empty())
+    }
+
+    // ---- images ----------------------------------------------------------------------------------------------------
+
+    /// Returns whether a test has interfered with this output, or will with the next reply.
+    pub(super) fn is_interfered_with(&self) -> bool {
+        self.interference.is_some()
+    }
+
+    /// Adds the interference, and the bytes that are held or lost, to a line.
+    pub(super) fn image(&self, line: Words) -> Words {
+        let ready = self.ready_len();
+        let Some(interference) = &self.interference else { return line };
+        let line = line.word(self.bytes.as_bytes().get(ready..).unwrap_or_default());
+        let line = line.option(interference.lost_from.map(|at| at.saturating_sub(ready)));
+        let line = line.value(interference.held.len());
+        let line = (interference.held.iter())
+            .fold(line, |line, held| line.value(held.at.saturating_sub(ready)).value(held.ticket));
+        interference.effects.iter().fold(line, |line, effect| match effect {
+            ReplyEffect::Lose => line.word(b"LOSE"),
+            ReplyEffect::Replace(bytes) => line.word(b"REPLACE").word(bytes),
+            ReplyEffect::CloseAfter(len) => line.word(b"CLOSE").value(len),
+            ReplyEffect::Hold(Until::Released(gate)) => line.word(b"GATE").value(gate),
+            ReplyEffect::Hold(Until::Passed(ms)) => line.word(b"DELAY").value(ms),
+        })
+    }
+
+    /// Takes such a line. What the driver may take stays, and a trace contains everything already.
+    pub(super) fn take_image(&mut self, line: &mut Reader) -> Option<()> {
+        let ready = self.ready_len();
+        self.bytes.truncate(ready);
+        self.bytes.raw(line.word()?);
+        self.traced = self.bytes.len();
+        let mut interference = Interference {
+            lost_from: line.option()?.map(|at: usize| at.saturating_add(ready)),
+            ..Interference::default()
+        };
+        for _ in 0..line.value()? {
+            let (at, ticket): (usize, Ticket) = (line.value()?, line.value()?);
+            interference.held.push_back(Held { at: at.saturating_add(ready), ticket });
+        }
+        while let Some(word) = line.word() {
+            interference.effects.push(match word {
+                b"LOSE" => ReplyEffect::Lose,
+                b"REPLACE" => ReplyEffect::Replace(line.word()?.to_vec()),
+                b"CLOSE" => ReplyEffect::CloseAfter(line.value()?),
+                b"GATE" => ReplyEffect::Hold(Until::Released(line.value()?)),
+                b"DELAY" => ReplyEffect::Hold(Until::Passed(line.value()?)),
+                _ => return None,
+            });
+        }
+        self.interference = Some(Box::new(interference));
+        Some(())
     }
 
     // ---- reading -------------------------------------------------------------------------------------------------

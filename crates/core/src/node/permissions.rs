@@ -154,15 +154,15 @@ impl Node {
 
     /// Checks a user's password for a client, and logs a failure.
     pub fn authenticate(&mut self, id: SessionId, name: &[u8], password: &[u8], command: &[u8]) -> bool {
-        match self.acl.user(name) {
-            Some(user) if user.accepts(password) => {
+        match self.acl.log_in(name, password) {
+            Some(user) => {
                 let user = user.clone();
                 let session = &mut self.sessions[id];
                 session.authenticated = true;
                 session.user = user;
                 true
             }
-            _ => {
+            None => {
                 self.log_denial(id, Source::Request, Reason::Auth, command, name);
                 false
             }

@@ -51,7 +51,7 @@ enum Change {
 }
 
 /// A change together with the resulting state.
-enum Effect {
+pub(super) enum Effect {
     /// A key with its value and its expiry (Unix time in ms), or without a value if it was deleted.
     Key {
         db: usize,
@@ -69,7 +69,7 @@ enum Effect {
 
 /// The writes of one event.
 pub struct Entry {
-    effects: Vec<Effect>,
+    pub(super) effects: Vec<Effect>,
     /// The master's replication offset after this entry.
     pub offset: u64,
 }

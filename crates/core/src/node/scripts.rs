@@ -278,6 +278,16 @@ impl Scripts {
         Ok(script)
     }
 
+    /// Returns the texts of the cached scripts, each with whether only EVAL has loaded it: such scripts last, the least recently
+    /// used first.
+    pub(super) fn texts(&self) -> impl Iterator<Item = (bool, &[u8])> {
+        let mut kept: Vec<(&Sha, &Cached)> =
+            self.cache.iter().filter(|(_, cached)| !cached.by_eval).collect();
+        kept.sort_by_key(|(sha, _)| **sha);
+        let by_eval = self.by_eval.iter().filter_map(|sha| self.cache.get_key_value(sha));
+        kept.into_iter().chain(by_eval).map(|(_, cached)| (cached.by_eval, cached.script.text()))
+    }
+
     /// Asserts that the cache agrees with the order of use.
     pub(super) fn check(&self) {
         for sha in &self.by_eval {

@@ -137,6 +137,13 @@ pub enum SubscriptionKind {
     Shard,
 }
 
+/// The kinds of subscriptions by name.
+pub(super) const SUBSCRIPTION_KINDS: &[(&str, SubscriptionKind)] = &[
+    ("channel", SubscriptionKind::Channel),
+    ("pattern", SubscriptionKind::Pattern),
+    ("shard", SubscriptionKind::Shard),
+];
+
 /// The file descriptor of the first client.
 const FIRST_FD: i64 = 8;
 

@@ -76,6 +76,19 @@ impl TrackingTable {
     pub fn sizes(&self) -> [usize; 3] {
         [self.readers.len(), self.items, self.prefixes.len()]
     }
+
+    /// Returns the remembered keys with the numbers of the clients that have read them, in the order of the keys.
+    pub(super) fn readers(&self) -> impl Iterator<Item = (&[u8], &BTreeSet<u64>)> {
+        let sorted: BTreeMap<&[u8], &BTreeSet<u64>> =
+            self.readers.iter().map(|(key, readers)| (&**key, readers)).collect();
+        sorted.into_iter()
+    }
+
+    /// Remembers that these clients have read a key.
+    pub(super) fn take_readers(&mut self, key: &[u8], readers: BTreeSet<u64>) {
+        self.items += readers.len();
+        self.readers.insert(key.into(), readers);
+    }
 }
 
 impl Node {

@@ -25,6 +25,16 @@ impl Usage {
         Usage(used_at_s)
     }
 
+    /// Returns the usage with these bits.
+    pub fn from_bits(bits: u32) -> Usage {
+        Usage(bits)
+    }
+
+    /// Returns the bits, whose meaning depends on the policy.
+    pub fn bits(self) -> u32 {
+        self.0
+    }
+
     /// Returns the usage of a key whose counter is `count` at this monotonic time in seconds.
     pub fn counted(count: u8, now_s: u32) -> Usage {
         Usage((minute(now_s) as u32) << 8 | count as u32)

@@ -6,6 +6,7 @@
 
 pub mod clock;
 mod copy;
+mod image;
 mod replication;
 mod request;
 pub mod snapshot;
@@ -194,6 +195,7 @@ impl World {
         }
         for index in 0..self.nodes.len() {
             self.resume_node(index);
+            self.nodes[index].serve_ready_keys();
         }
     }
 
@@ -332,6 +334,7 @@ impl World {
     pub fn stop_node(&mut self, node: usize, wipe: bool, spared: Option<ConnId>) {
         let spared = spared.filter(|conn| conn.node == node).map(|conn| conn.session);
         self.begin(node).stop(wipe, spared);
+        self.nodes[node].serve_ready_keys();
         if wipe {
             self.resync_replicas(node);
         }

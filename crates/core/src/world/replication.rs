@@ -142,6 +142,7 @@ impl World {
         (0..node.store.dbs.len()).for_each(|db| node.flush_db(db));
         node.replication.in_transit.clear();
         node.apply_entry(&entry);
+        node.serve_ready_keys();
     }
 
     /// Resynchronizes the replicas of a master whose data was replaced as a whole.
@@ -163,7 +164,7 @@ impl World {
     }
 
     /// Updates what INFO, ROLE and WAIT of a master and its replicas report about one another.
-    fn show_peers(&mut self, master: usize) {
+    pub(super) fn show_peers(&mut self, master: usize) {
         let peer = |world: &World, index: usize, online: bool| {
             let node = &world.nodes[index];
             let port = node.config.get("port").unwrap_or("0").to_owned();

@@ -1,6 +1,8 @@
 //! A copy of the data of all nodes at one moment, which can be restored.
 
 use super::World;
+use crate::image::{Reader, Words};
+use crate::node::image::{read_value, write_value};
 use crate::store::Value;
 
 /// The data that SIM.RUN SNAPSHOT keeps: the keys and libraries of all nodes. Excludes connections, subscriptions, rules and the
@@ -43,6 +45,38 @@ impl Snapshot {
         Snapshot { keys, libraries }
     }
 
+    /// Returns lines that bring an empty snapshot to this one; each begins with `begin`.
+    pub fn image(&self, world: &World, begin: &Words) -> Vec<Words> {
+        let libraries = self.libraries.iter().enumerate().map(|(node, texts)| {
+            begin.clone().word(b"LIBRARIES").value(node).words(texts.iter().map(|text| &**text))
+        });
+        let keys = self.keys.iter().map(|key| {
+            let version = world.nodes[key.node].config.version;
+            let line = begin.clone().word(b"KEY").value(key.node).value(key.db).word(&key.name);
+            write_value(line, &key.value, key.ttl_ms, version)
+        });
+        libraries.chain(keys).collect()
+    }
+
+    /// Takes a line, without the words with which it begins. Returns `None` if it is malformed.
+    pub fn take_image(&mut self, world: &World, line: &mut Reader) -> Option<()> {
+        let (what, node) = (line.word()?, line.value()?);
+        let limits = &world.nodes.get::<usize>(node)?.store.limits;
+        match what {
+            b"LIBRARIES" => {
+                self.libraries.resize(self.libraries.len().max(node + 1), Vec::new());
+                self.libraries[node] = line.rest().iter().map(|text| (*text).into()).collect();
+            }
+            _ => {
+                let (db, name) = (line.value()?, line.word()?.into());
+                world.nodes[node].store.dbs.get(db)?;
+                let (value, ttl_ms) = read_value(line, limits)?;
+                self.keys.push(Key { node, db, name, value, ttl_ms });
+            }
+        }
+        Some(())
+    }
+
     /// Replaces the data of all nodes. The remaining times to live continue from the moment of the snapshot.
     pub fn restore(&self, world: &mut World) {
         for index in 0..world.nodes.len() {
@@ -57,5 +91,6 @@ impl Snapshot {
             node.store.set_expiry(key.db, slot, end_ms);
         }
         (0..world.nodes.len()).for_each(|node| world.resync_replicas(node));
+        world.nodes.iter_mut().for_each(|node| node.serve_ready_keys());
     }
 }

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use super::args::{Args, SimError, syntax};
 use super::matching::{Match, Subject};
-use redlatch_core::world::ConnId;
+use redlatch_core::image::{Reader, Words, named};
+use redlatch_core::wire::request::split_words;
+use redlatch_core::world::{ConnId, World};
 
 /// The point at which a gate holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,6 +69,15 @@ impl Gate {
         }
         gate.matching.check(gate.at == At::Push)?;
         Ok(gate)
+    }
+}
+
+impl Gate {
+    /// Parses a gate as it is displayed. Returns `None` if it is none.
+    pub(super) fn from_text(text: &[u8], nodes: usize) -> Option<Gate> {
+        let words = split_words(text)?;
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        Gate::parse(&mut Args::new(&words), nodes).ok()
     }
 }
 
@@ -157,6 +168,51 @@ impl Gates {
         let before = self.active.len();
         self.active.retain(|active| active.id != gate);
         before != self.active.len()
+    }
+
+    /// Returns lines that bring it to this state.
+    pub(super) fn image(&self, lines: &mut Vec<Words>) {
+        for Active { id, gate, matched, held, owner } in &self.active {
+            let line = Words::about("GATE").value(id).value(matched).value(held).option(gate.times);
+            let line = line.flag(gate.keep).word(gate.label.as_bytes()).option(owner.map(|conn| conn.node));
+            let line = line.option(owner.map(|conn| conn.session.number));
+            lines.push(line.value(gate));
+        }
+        for Ticket { id, gate, conn, at, summary } in &self.tickets {
+            let line = Words::about("TICKET").value(id).option(*gate).value(conn.node);
+            lines.push(line.value(conn.session.number).word(at.name().as_bytes()).word(summary.as_bytes()));
+        }
+        lines.extend(
+            self.left.iter().map(|(id, label)| Words::about("LEFT").value(id).word(label.as_bytes())),
+        );
+        if self.last_gate + self.last_ticket > 0 {
+            lines.push(Words::about("GATES").value(self.last_gate).value(self.last_ticket));
+        }
+    }
+
+    /// Takes such a line. Returns `None` if it is malformed, or names a client that is not there.
+    pub(super) fn take_image(&mut self, what: &[u8], line: &mut Reader, world: &World) -> Option<()> {
+        match what {
+            b"GATE" => {
+                let (id, matched, held, times) =
+                    (line.value()?, line.value()?, line.value()?, line.option()?);
+                let (keep, label) = (line.flag()?, line.text()?);
+                let (node, number) = (line.option()?, line.option()?);
+                // The gate may outlive its owner.
+                let owner = node.zip(number).and_then(|(node, number)| world.conn(node, number));
+                let gate = Gate { times, keep, label, ..Gate::from_text(line.word()?, world.nodes().len())? };
+                self.active.push(Active { id, gate, matched, held, owner });
+            }
+            b"TICKET" => {
+                let (id, gate) = (line.value()?, line.option()?);
+                let conn = world.conn(line.value()?, line.value()?)?;
+                let (at, summary) = (named(&PLACES, line.word()?)?, line.text()?);
+                self.tickets.push(Ticket { id, gate, conn, at, summary });
+            }
+            b"LEFT" => self.left.push_back((line.value()?, line.text()?)),
+            _ => (self.last_gate, self.last_ticket) = (line.value()?, line.value()?),
+        }
+        Some(())
     }
 
     /// Returns the gates that have to be removed when this connection closes.

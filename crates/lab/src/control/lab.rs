@@ -36,6 +36,12 @@ pub struct Lab {
     pub(crate) registers: BTreeMap<Vec<u8>, Register>,
     /// How far SIM.CLOCK JUMP ... COMMAND asks the driver to move its command's clock, in ms.
     pub(crate) command_jump_ms: Option<i64>,
+    /// Whether the driver runs a command whose clock can jump.
+    pub(crate) has_command: bool,
+    /// Why the command's clock cannot jump now.
+    pub(crate) command_stands: Option<String>,
+    /// Asks the driver for that reason.
+    pub(super) ask_command: Option<Box<dyn FnMut() -> Option<String>>>,
     /// The checks that SIM.CHECK has turned on, and the violations that they have found.
     pub(crate) checks: Option<Checks>,
     pub(crate) findings: Vec<Finding>,
@@ -81,6 +87,9 @@ impl Lab {
             snapshots: BTreeMap::new(),
             registers: BTreeMap::new(),
             command_jump_ms: None,
+            has_command: false,
+            command_stands: None,
+            ask_command: None,
             checks: None,
             findings: Vec::new(),
             kinds: Kinds::default(),
@@ -102,7 +111,7 @@ impl Lab {
     /// Tells the core which stages to call. To be called whenever rules, gates, checks or counts change.
     pub(crate) fn refresh_interest(&mut self) {
         let is_active = self.staging.control.borrow().is_active();
-        let counts = self.staging.watches.borrow().iter().any(|watch| watch.costs.on);
+        let counts = self.counts_costs();
         self.world.set_interest(Interest {
             requests: is_active,
             pushes: is_active,
@@ -293,6 +302,7 @@ impl Lab {
         if is_sim {
             // What it does to the clock begins at the present.
             self.catch_up_fully();
+            self.look_at_command(argv);
         }
         if self.recorder.is_some() {
             let elapsed_us = is_sim.then_some(self.elapsed_us);
@@ -596,6 +606,28 @@ impl Lab {
     /// Returns whether clients of other machines may send SIM commands without a password.
     pub(crate) fn serves_control_anywhere(&self) -> bool {
         self.staging.serves_anyone.get()
+    }
+
+    /// Says that the driver runs a command whose clock can jump. `ask` returns why it cannot jump at the moment.
+    pub fn run_command_with(&mut self, ask: Box<dyn FnMut() -> Option<String>>) {
+        self.has_command = true;
+        self.ask_command = Some(ask);
+    }
+
+    /// Asks the driver about its command, before a request that makes the command's clock jump.
+    fn look_at_command(&mut self, argv: &[&[u8]]) {
+        let is = |at: usize, word: &[u8]| argv.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word));
+        if let Some(ask) = &mut self.ask_command
+            && is(1, b"JUMP")
+            && is(3, b"COMMAND")
+        {
+            let why = ask();
+            if why != self.command_stands {
+                // A replay cannot ask.
+                let words = [&b"COMMAND"[..], why.as_deref().unwrap_or_default().as_bytes()];
+                self.set_state(&words);
+            }
+        }
     }
 
     /// Takes how far the clock of the driver's command has to jump, in ms.

@@ -14,6 +14,7 @@ mod copy;
 mod cost;
 pub mod gates;
 mod history;
+mod image;
 mod lab;
 pub mod matching;
 mod possible;

@@ -4,7 +4,6 @@ use super::Lab;
 use super::staging::conn_of;
 use crate::trace::Recorder;
 use crate::trace::record::When;
-use redlatch_core::node::replication::Role;
 use redlatch_core::node::session::{ReplyMode, SubscriptionKind};
 use redlatch_core::node::{Node, SessionId};
 use redlatch_core::world::ConnId;
@@ -68,9 +67,16 @@ impl Lab {
         }
     }
 
-    /// Begins a trace. So that a replay can begin from the same state, random streams, checks, statistics, ages and script caches
-    /// begin anew; clients that are connected are recorded with the requests that bring a new connection to their state.
+    /// Begins a trace. So that a replay can begin from the same state, random streams, checks, statistics and ages begin anew;
+    /// clients that are connected are recorded with the requests that bring a new connection to their state, and everything
+    /// else with the lines of an image.
+    ///
+    /// # Panics
+    ///
+    /// May panic later if a script is running.
     pub fn start_trace(&mut self) {
+        self.remove_abandoned();
+        let image = self.image();
         self.begin_anew();
         self.recorder = None;
         let mut recorder = Box::new(Recorder::new(self));
@@ -105,68 +111,33 @@ impl Lab {
         }
         self.recorder = Some(recorder);
         self.staging.is_recording.set(true);
+        for line in &image {
+            let words: Vec<&[u8]> = line.iter().map(Vec::as_slice).collect();
+            let taken = self.set_state(&words);
+            debug_assert!(taken.is_some(), "{}", words.concat().escape_ascii());
+        }
     }
 
-    /// Lets everything begin anew that a trace does not have. Nodes with keys, blocked clients or scripts keep their state.
-    fn begin_anew(&mut self) {
+    /// Takes a line of an image, and records it. Returns `None` if it is malformed.
+    pub(crate) fn set_state(&mut self, words: &[&[u8]]) -> Option<()> {
+        self.record(|recorder, when| recorder.state(When { event: when.event - 1, ..when }, words));
+        self.take_image(words)
+    }
+
+    /// Lets everything begin anew. [`take_image`](Self::take_image) brings back what a trace has of it.
+    pub(super) fn begin_anew(&mut self) {
         self.reseed(self.seed);
-        self.reset_checks();
-        let is_plain = self.untraceable().is_none();
         for watch in self.staging.watches.borrow_mut().iter_mut() {
             watch.skews = Default::default();
-            if is_plain {
-                watch.costs = Default::default();
-            }
+            watch.costs = Default::default();
         }
         self.registers.clear();
         self.snapshots.clear();
-        for node in self.world.nodes_mut() {
-            match is_plain {
-                true => node.begin_anew(),
-                false => node.scripts.flush(),
-            }
-        }
-        if is_plain {
-            self.staging.control.borrow_mut().restart();
-        }
-    }
-
-    /// Returns what a trace cannot begin with, because its head does not have it; `None`: nothing is there.
-    pub(crate) fn untraceable(&self) -> Option<&'static str> {
-        let control = self.staging.control.borrow();
-        let nodes = || self.world.nodes().iter();
-        let sessions = || nodes().flat_map(|node| node.sessions.iter());
-        let found = [
-            ("keys", nodes().any(|node| node.store.dbs.iter().any(|db| !db.is_empty()))),
-            ("fault rules", control.rules.iter().next().is_some() || control.rules.paused),
-            ("gates", !control.gates.is_empty()),
-            ("held requests, replies or messages", control.gates.tickets().next().is_some()),
-            ("pending timers of the control plane", control.next_due_ms().is_some()),
-            ("counted costs", self.staging.watches.borrow().iter().any(|watch| watch.costs.on)),
-            ("a running script", nodes().any(|node| node.scripts.is_running())),
-            ("paused or stopped nodes", nodes().any(|node| node.paused || node.stopped)),
-            (
-                "node states",
-                nodes().any(|node| !node.states.is_empty() || node.replication.forced_acks.is_some()),
-            ),
-            ("replicas", nodes().any(|node| node.replication.role != Role::Master)),
-            ("nodes whose clocks have jumped", nodes().any(|node| node.wall_jump_ms != 0)),
-            ("CLIENT PAUSE", nodes().any(|node| node.pause.is_some())),
-            ("active expiry turned off", nodes().any(|node| !node.active_expire)),
-            ("blocked clients", sessions().any(|session| session.blocked.is_some())),
-            ("open transactions", sessions().any(|session| session.multi.is_some())),
-            (
-                "users of ACL",
-                nodes().any(|node| node.acl.users().len() > 1 || !node.acl.default_user().is_unrestricted()),
-            ),
-            ("clients with CLIENT TRACKING", sessions().any(|session| session.tracking.is_some())),
-            ("watched keys", sessions().any(|session| !session.watched.is_empty() || session.watch_broken)),
-            (
-                "connections that a rule has cut",
-                sessions().any(|session| session.is_input_lost || session.output.is_cut() || session.closing),
-            ),
-        ];
-        found.into_iter().find(|(_, is_there)| *is_there).map(|(what, _)| what)
+        self.awaits.clear();
+        self.world.begin_anew();
+        self.staging.control.borrow_mut().restart();
+        self.reset_checks();
+        self.refresh_interest();
     }
 
     /// Ends a trace with its last line.

@@ -5,8 +5,9 @@ use std::collections::VecDeque;
 use super::action::Action;
 use super::args::{Args, SimError, syntax};
 use super::matching::{Match, Subject};
+use redlatch_core::image::{Reader, Words};
 use redlatch_core::rng::Rng;
-use redlatch_core::world::ConnId;
+use redlatch_core::wire::request::split_words;
 
 /// A fault rule: what it matches, what it does, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,6 +67,13 @@ impl Rule {
         Ok(rule)
     }
 
+    /// Parses a rule as it is displayed. Returns `None` if it is none, as where an argument was too long to be displayed.
+    pub(super) fn from_text(text: &[u8], nodes: usize) -> Option<Rule> {
+        let words = split_words(text)?;
+        let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+        Rule::parse(&mut Args::new(&words), nodes).ok()
+    }
+
     /// Checks that the rule can act on something.
     ///
     /// # Errors
@@ -99,7 +107,8 @@ impl std::fmt::Display for Rule {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
     pub event: u64,
-    pub conn: ConnId,
+    /// The number of the client.
+    pub client: u64,
     /// The request or the channel, in one line.
     pub summary: String,
     /// The action that was applied.
@@ -145,6 +154,38 @@ impl Rules {
     /// Returns whether any rule could be applied.
     pub fn are_active(&self) -> bool {
         !self.paused && !self.active.is_empty()
+    }
+
+    /// Returns lines that bring it to this state.
+    pub(super) fn image(&self, lines: &mut Vec<Words>) {
+        for Active { id, rule, matched, hits, recent } in &self.active {
+            lines.push(Words::about("RULE").value(id).value(matched).value(hits).value(rule));
+            lines.extend(recent.iter().map(|Hit { event, client, summary, outcome }| {
+                let line = Words::about("HIT").value(event).value(client);
+                line.word(summary.as_bytes()).word(outcome.as_bytes())
+            }));
+        }
+        if self.last_id > 0 || self.paused {
+            lines.push(Words::about("RULES").value(self.last_id).flag(self.paused));
+        }
+    }
+
+    /// Takes such a line. Returns `None` if it is malformed.
+    pub(super) fn take_image(&mut self, what: &[u8], line: &mut Reader, nodes: usize) -> Option<()> {
+        match what {
+            b"RULE" => {
+                let (id, matched, hits) = (line.value()?, line.value()?, line.value()?);
+                let rule = Rule::from_text(line.word()?, nodes)?;
+                self.active.push(Active { id, rule, matched, hits, recent: VecDeque::new() });
+            }
+            b"HIT" => {
+                let (event, client) = (line.value()?, line.value()?);
+                let (summary, outcome) = (line.text()?, line.text()?);
+                self.active.last_mut()?.recent.push_back(Hit { event, client, summary, outcome });
+            }
+            _ => (self.last_id, self.paused) = (line.value()?, line.flag()?),
+        }
+        Some(())
     }
 
     /// Returns the rules with this number or label.
@@ -198,7 +239,7 @@ impl Rules {
             }
             active.recent.push_back(Hit {
                 event: subject.event,
-                conn: subject.conn,
+                client: subject.conn.session.number,
                 summary: summary(),
                 outcome: active.rule.action.to_string(),
             });

@@ -10,6 +10,7 @@ use super::cost::Costs;
 use super::gates::At;
 use super::matching::{Request, Script, Subject, What, is_eval};
 use super::skew::Skews;
+use redlatch_core::node::secrets::{Secret, hidden};
 use redlatch_core::num;
 use redlatch_core::rng::Rng;
 use redlatch_core::script::{ScriptTag, sha1_hex};
@@ -334,11 +335,15 @@ fn rewrite_argument(argv: &[&[u8]], position: Position, rewrite: &Rewrite) -> Op
     Some(argv)
 }
 
-/// Renders a request in one short line: its first arguments, quoted.
+/// Renders a request in one short line: its first arguments, quoted. Passwords are hidden.
 pub fn summary(argv: &[&[u8]]) -> String {
     const SHOWN: usize = 8;
+    let secrets = hidden(argv);
+    let is_password =
+        |at: usize| secrets.iter().any(|found| found.index == at && found.secret != Secret::User);
     let shown = argv.iter().take(SHOWN).enumerate().map(|(index, arg)| match index {
         0 => String::from_utf8_lossy(arg).into_owned(),
+        _ if is_password(index) => "(redacted)".to_owned(),
         _ => quoted(arg),
     });
     let mut text = shown.collect::<Vec<_>>().join(" ");

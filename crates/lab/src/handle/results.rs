@@ -204,7 +204,7 @@ impl Lab {
         let active = control.rules.iter().find(|active| active.id == fault.0)?;
         let hits = active.recent.iter().map(|hit| FaultHit {
             event: hit.event,
-            client: hit.conn.session.number,
+            client: hit.client,
             summary: hit.summary.clone(),
             outcome: hit.outcome.clone(),
         });

@@ -63,6 +63,9 @@ pub struct Header {
     /// the world's clock alone, and SIM.RUN RESET left the clock and the numbers of rules alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_ms: Option<i64>,
+    /// Whether there is a command whose clock can jump. In traces without it SIM.CLOCK JUMP <ms> COMMAND always succeeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<bool>,
     /// The arguments of SIM.CHECK ON, if checks are on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checks: Option<Vec<String>>,
@@ -160,6 +163,12 @@ pub enum Line {
         e: u64,
         t: u64,
         c: Conn,
+        a: Vec<String>,
+    },
+    /// What the world had at the beginning: keys, rules, what clients wait for, and so on, a line of words for each.
+    State {
+        e: u64,
+        t: u64,
         a: Vec<String>,
     },
     /// A request. `el`: the driver's time in µs, only for SIM commands.

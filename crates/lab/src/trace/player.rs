@@ -215,6 +215,7 @@ impl<'a> Player<'a> {
         match self.tape.line(at).map_err(|error| malformed(at, error.into()))? {
             Line::Open { t, .. }
             | Line::Setup { t, .. }
+            | Line::State { t, .. }
             | Line::Req { t, .. }
             | Line::Bad { t, .. }
             | Line::Close { t, .. }

@@ -70,6 +70,8 @@ impl Recorder {
         self.list(world.nodes(), |recorder, node| recorder.node(&node.config));
         self.field("start_ms");
         self.buf.extend_from_slice(itoa::Buffer::new().format(clock.start_ms()).as_bytes());
+        self.field("command");
+        self.buf.extend_from_slice(if lab.has_command { b"true" } else { b"false" });
         if let Some(checks) = &lab.checks {
             self.field("checks");
             self.list(&checks.words, |recorder, word| recorder.text(word));
@@ -241,6 +243,15 @@ impl Recorder {
             self.field("el");
             self.number(elapsed_us);
         }
+        self.finish();
+    }
+
+    /// A line of the state in which the trace begins.
+    pub fn state(&mut self, when: When, words: &[&[u8]]) {
+        self.secrets.look_at_state(words);
+        self.begin("state", when);
+        self.field("a");
+        self.list(words, |recorder, word| recorder.string(word));
         self.finish();
     }
 

@@ -53,6 +53,8 @@ pub enum TraceError {
     NotOpen(Conn),
     /// The client still waits for the reply to an earlier request, or its connection is being closed.
     NotReady(Conn),
+    /// A line of the state at the beginning, about this, is malformed or does not fit.
+    BadState(String),
     /// A line of this kind cannot stand here.
     Unexpected,
     /// There is a line after the last one of a complete trace.
@@ -72,6 +74,7 @@ impl std::fmt::Display for TraceError {
             TraceError::NoSuchNode(node) => write!(f, "there is no node {node}"),
             TraceError::NotOpen(conn) => write!(f, "connection {conn} is not open"),
             TraceError::NotReady(conn) => write!(f, "connection {conn} cannot send a request now"),
+            TraceError::BadState(what) => write!(f, "no state of a lab: {what}"),
             TraceError::Unexpected => write!(f, "not expected here"),
             TraceError::AfterEnd => write!(f, "nothing can follow the end"),
         }
@@ -152,6 +155,8 @@ pub(super) fn build(header: &Header) -> Result<Lab, TraceError> {
         Some(start_ms) => lab.world.clock_mut().set_start_ms(start_ms),
         None => lab.keeps_old_clock = true,
     }
+    lab.world.nodes_mut().for_each(|node| node.acl.accepts_hashes = true);
+    lab.has_command = header.command.unwrap_or(true);
     lab.judges_owners = header.judges_owners;
     lab.begin_at(header.e, header.t);
     lab.serve_control_anywhere(header.control_anywhere);
@@ -189,6 +194,8 @@ pub(super) fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
         | Line::Await { e, t, .. } => (*t, e.saturating_sub(1)),
         Line::Mark { e, t, .. } | Line::End { e, t } => (*t, *e),
         Line::Setup { t, .. } => (*t, u64::MAX),
+        // No time passes while the state comes about.
+        Line::State { .. } => return feed(lab, line),
         Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {
             return Err(TraceError::Unexpected);
         }
@@ -200,7 +207,7 @@ pub(super) fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
 /// Feeds an input into the lab, at the present time. Outputs are no inputs: they have no effect.
 pub(crate) fn feed(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
     let words = match line {
-        Line::Req { a, .. } | Line::Setup { a, .. } => &a[..],
+        Line::Req { a, .. } | Line::Setup { a, .. } | Line::State { a, .. } => &a[..],
         _ => &[],
     };
     let bytes = words.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
@@ -213,6 +220,10 @@ pub(crate) fn feed(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
         Line::Setup { c, .. } => {
             let conn = ready_conn(lab, *c)?;
             lab.set_up(conn, &argv);
+        }
+        Line::State { .. } => {
+            let what = || TraceError::BadState(words.first().cloned().unwrap_or_default());
+            lab.set_state(&argv).ok_or_else(what)?;
         }
         Line::Req { c, el, .. } => {
             let conn = ready_conn(lab, *c)?;

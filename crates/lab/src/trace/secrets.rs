@@ -1,8 +1,9 @@
 //! Passwords in traces. A trace has a stand-in for each, of the same length, so that it can be given away. A replay takes
 //! the stand-ins for passwords, and decides as the recorded run did: equal passwords have equal stand-ins.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use redlatch_core::acl::hash_password;
 use redlatch_core::node::secrets::{Hidden, Secret, is_secret_parameter};
 
 /// The stand-ins of a trace.
@@ -14,8 +15,15 @@ pub struct Secrets {
     stored: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The last stand-in of each length.
     last: BTreeMap<usize, Vec<u8>>,
+    /// The hashes in hex of passwords that the trace does not have: those of users at the beginning, and those that ACL SETUSER
+    /// has stored as hashes.
+    hashes: BTreeSet<Vec<u8>>,
+    /// The hashes of the passwords that were stored, with those of their stand-ins.
+    stored_hashes: Vec<([u8; 64], [u8; 64])>,
     /// Whether a client has asked for settings, so that a reply may show a password.
     are_asked_for: bool,
+    /// Whether a client has asked for users, so that a reply may show a hash.
+    are_users_asked_for: bool,
 }
 
 /// What stands for a byte of a password that never was stored.
@@ -32,13 +40,27 @@ impl Secrets {
         }
         let last = self.last.entry(password.len()).or_insert_with(|| vec![UNKNOWN; password.len()]);
         next(last);
+        let last = last.clone();
         self.stored.insert(password.to_vec(), last.clone());
-        last.clone()
+        self.stored_hashes.push((*hash_password(password).digits(), *hash_password(&last).digits()));
+        last
     }
 
     /// Returns the stand-in of a password that a client offers.
     fn offered(&self, password: &[u8]) -> Vec<u8> {
+        if !self.hashes.is_empty() {
+            // In a replay the hash is what a client offers.
+            let given = password.strip_prefix(b"#").filter(|hash| self.hashes.contains(*hash));
+            if let Some(hash) = given.map(<[u8]>::to_vec).or_else(|| self.known_hash(password)) {
+                return [b"#", &hash[..]].concat();
+            }
+        }
         self.stored.get(password).cloned().unwrap_or_else(|| vec![UNKNOWN; password.len()])
+    }
+
+    /// Returns the hash of a password if it is one of those that stand for their passwords.
+    fn known_hash(&self, password: &[u8]) -> Option<Vec<u8>> {
+        self.hashes.get(&hash_password(password).digits()[..]).cloned()
     }
 
     /// Returns the arguments of a request with its passwords hidden.
@@ -47,6 +69,15 @@ impl Secrets {
         let mut shown: Vec<Vec<u8>> = argv.iter().map(|arg| arg.to_vec()).collect();
         for &Hidden { index, from, secret } in hidden {
             let password = &argv[index][from..];
+            // Of ACL SETUSER: a rule for the hash has the same effect.
+            if secret == Secret::Stored
+                && from == 1
+                && let Some(hash) = self.known_hash(password)
+            {
+                let sign = if argv[index][0] == b'>' { b'#' } else { b'!' };
+                shown[index] = [&[sign], &hash[..]].concat();
+                continue;
+            }
             let stand_in = match secret {
                 Secret::User => continue,
                 Secret::Offered => self.offered(password),
@@ -57,18 +88,40 @@ impl Secrets {
         shown
     }
 
-    /// Notes whether a request may show passwords: only CONFIG GET does.
+    /// Notes the hashes of passwords in a line of the state at the beginning: they are the stand-ins of these passwords.
+    pub fn look_at_state(&mut self, words: &[&[u8]]) {
+        if words.first() == Some(&&b"USER"[..]) {
+            self.note_hashes(words);
+        }
+    }
+
+    /// Notes whether a request may show passwords, as only CONFIG GET does, or hashes, and the hashes that it stores.
     pub fn look_at(&mut self, argv: &[&[u8]]) {
-        self.are_asked_for |= argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"CONFIG"))
-            && argv.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"GET"));
+        let is = |at: usize, word: &[u8]| argv.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word));
+        if is(0, b"CONFIG") {
+            self.are_asked_for |= is(1, b"GET");
+        } else if is(0, b"ACL") {
+            self.are_users_asked_for |= is(1, b"LIST") || is(1, b"GETUSER");
+            if is(1, b"SETUSER") {
+                self.note_hashes(argv);
+            }
+        }
+    }
+
+    fn note_hashes(&mut self, rules: &[&[u8]]) {
+        let hashes = rules.iter().filter_map(|rule| rule.strip_prefix(b"#")).filter(|hash| hash.len() == 64);
+        self.hashes.extend(hashes.map(<[u8]>::to_vec));
     }
 
     /// Returns a reply with the passwords in it hidden, or `None` if there are none.
     pub fn hide_in_reply(&self, reply: &[u8]) -> Option<Vec<u8>> {
-        if !self.are_asked_for || self.is_off {
+        if self.is_off {
             return None;
         }
-        let mut shown = None;
+        let mut shown = if self.are_users_asked_for { self.hide_hashes(reply) } else { None };
+        if !self.are_asked_for {
+            return shown;
+        }
         let mut at = 0;
         while let Some((name, after)) = bulk(reply, at) {
             at = after;
@@ -77,6 +130,19 @@ impl Secrets {
                 && let Some(stand_in) = self.stored.get(&reply[value.clone()])
             {
                 shown.get_or_insert_with(|| reply.to_vec())[value].copy_from_slice(stand_in);
+            }
+        }
+        shown
+    }
+
+    /// Returns a reply with the hashes of stored passwords replaced by those of their stand-ins, or `None` if there are none.
+    fn hide_hashes(&self, reply: &[u8]) -> Option<Vec<u8>> {
+        let mut shown: Option<Vec<u8>> = None;
+        for (hash, stand_in) in &self.stored_hashes {
+            let found = reply.windows(hash.len()).enumerate().filter(|(_, bytes)| bytes == hash);
+            for (at, _) in found {
+                let shown = shown.get_or_insert_with(|| reply.to_vec());
+                shown[at..at + hash.len()].copy_from_slice(stand_in);
             }
         }
         shown

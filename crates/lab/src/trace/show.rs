@@ -55,6 +55,7 @@ impl Timeline {
                 Line::Head(_)
                 | Line::Dig { .. }
                 | Line::Setup { .. }
+                | Line::State { .. }
                 | Line::Slice { .. }
                 | Line::Await { .. } => {}
                 Line::Open { e, t, c, addr, .. } => {

@@ -92,7 +92,7 @@ fn row(start: usize, line: &str) -> Row {
 fn quick(line: &str) -> Option<(Kind, u64)> {
     let (name, rest) = line.strip_prefix("{\"k\":\"")?.split_once("\",\"e\":")?;
     let kind = match name {
-        "open" | "req" | "setup" | "bad" | "close" | "slice" | "await" => Kind::Input,
+        "open" | "req" | "setup" | "state" | "bad" | "close" | "slice" | "await" => Kind::Input,
         "out" | "check" => Kind::Output,
         "dig" => Kind::Digest,
         "cut" => Kind::Cut,
@@ -109,6 +109,7 @@ fn slow(line: &Line) -> (Kind, u64) {
         Line::Head(head) => (Kind::Head, head.e),
         Line::Open { e, .. }
         | Line::Setup { e, .. }
+        | Line::State { e, .. }
         | Line::Req { e, .. }
         | Line::Bad { e, .. }
         | Line::Close { e, .. }

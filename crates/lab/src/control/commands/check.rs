@@ -150,14 +150,20 @@ impl Lab {
     pub fn check_report(&self) -> Vec<String> {
         let (models, owners) = (self.check_tally(), self.history_tally());
         let unjudged = |tally: &Tally| tally.unjudged.values().sum::<u64>();
-        let mut lines = vec![format!(
-            "violations {}; scripts judged {}, not judged {}; operations judged on the history {}, not judged {}",
-            self.kinds.total(),
-            models.judged,
-            unjudged(&models),
-            owners.judged,
-            unjudged(&owners)
-        )];
+        let mut lines = vec![match self.is_checking() {
+            true => format!(
+                "violations {}; scripts judged {}, not judged {}; operations judged on the history {}, not judged {}",
+                self.kinds.total(),
+                models.judged,
+                unjudged(&models),
+                owners.judged,
+                unjudged(&owners)
+            ),
+            false => format!(
+                "checks are off: SIM.CHECK ON turns them on; violations before: {}",
+                self.kinds.total()
+            ),
+        }];
         for (kind, counted) in self.kinds.iter() {
             let cause = kind.cause.map_or(String::new(), |cause| format!(", cause: {cause}"));
             let (count, first, last) = (counted.count, counted.first, counted.last);
@@ -174,7 +180,9 @@ impl Lab {
                 finding.to_string().lines().map(|line| format!("  {line}")).collect::<Vec<_>>()
             }));
         }
-        for (of, tally) in [("script", models), ("history", owners)] {
+        for (of, tally) in
+            [("script", models), ("history", owners)].into_iter().filter(|_| self.is_checking())
+        {
             lines.extend(
                 tally.unjudged.iter().map(|(why, count)| format!("not judged {count} times ({of}): {why}")),
             );

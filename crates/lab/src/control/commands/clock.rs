@@ -161,6 +161,12 @@ impl Lab {
                 Ok(vec![self.world.events().into(), Answer::Int(wall_ms)].into())
             }
             ClockCommand::JumpCommand(ms) => {
+                if let Some(why) = &self.command_stands {
+                    return Err(super::state(why.clone()));
+                }
+                if !self.has_command {
+                    return Err(super::state("there is no command: redlatch run starts one"));
+                }
                 self.command_jump_ms = Some(self.command_jump_ms.unwrap_or(0).saturating_add(ms));
                 Ok(vec![self.world.events().into(), Answer::Int(now.wall_ms().saturating_add(ms))].into())
             }

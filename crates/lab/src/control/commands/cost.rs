@@ -36,6 +36,11 @@ impl Lab {
         self.refresh_interest();
     }
 
+    /// Returns whether script costs are counted.
+    pub(crate) fn counts_costs(&self) -> bool {
+        self.staging.watches.borrow().iter().any(|watch| watch.costs.on)
+    }
+
     pub(super) fn apply_cost(&mut self, command: CostCommand) -> Result<Answer, SimError> {
         match command {
             CostCommand::On => self.count_costs(true),

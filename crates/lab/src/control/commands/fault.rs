@@ -56,7 +56,7 @@ impl Lab {
                 let hits = active.recent.iter().map(|hit| {
                     vec![
                         hit.event.into(),
-                        hit.conn.session.number.into(),
+                        hit.client.into(),
                         hit.summary.clone().into(),
                         hit.outcome.clone().into(),
                     ]

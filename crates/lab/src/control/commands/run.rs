@@ -93,6 +93,11 @@ pub struct Register {
 }
 
 impl Register {
+    /// Creates a register with a value and a token.
+    pub(crate) fn new(value: Vec<u8>, token: u64) -> Register {
+        Register { value, token }
+    }
+
     /// Returns the value and the token.
     pub(crate) fn parts(&self) -> (Vec<u8>, u64) {
         (self.value.clone(), self.token)

@@ -2,7 +2,6 @@
 
 use super::{Answer, Lab};
 use crate::control::args::{Args, SimError, state};
-use redlatch_core::node::Node;
 
 pub const USAGE: &[&str] =
     &["SIM.TRACE START <file>", "SIM.TRACE STOP", "SIM.TRACE MARK <text>", "SIM.TRACE DIGEST"];
@@ -10,7 +9,7 @@ pub const USAGE: &[&str] =
 /// A parsed SIM.TRACE.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TraceCommand {
-    /// Records everything to this file from now on. Fails if there are keys or functions.
+    /// Records everything to this file from now on.
     Start(String),
     Stop,
     /// Adds a comment to the trace.
@@ -35,7 +34,7 @@ impl TraceCommand {
 }
 
 impl Lab {
-    /// Begins a trace. Fails if there are keys or functions, or another trace is being written.
+    /// Begins a trace. Fails if a script is running, or another trace is being written.
     pub(crate) fn begin_trace(&mut self) -> Result<(), SimError> {
         self.check_may_trace()?;
         self.start_trace();
@@ -46,13 +45,8 @@ impl Lab {
         if self.is_traced() {
             return Err(state("a trace is being written already: SIM.TRACE STOP ends it"));
         }
-        let has_data =
-            |node: &Node| !node.functions.is_empty() || node.store.dbs.iter().any(|db| !db.is_empty());
-        if self.world.nodes().iter().any(has_data) {
-            return Err(state("a trace begins without keys and functions: SIM.RUN RESET removes them"));
-        }
         if let Some(what) = self.untraceable() {
-            return Err(state(format!("a trace cannot begin with {what}: SIM.RUN RESET ends most of this")));
+            return Err(state(format!("a trace cannot begin with {what}: SIM.RUN RESET ends it")));
         }
         Ok(())
     }

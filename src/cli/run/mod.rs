@@ -3,15 +3,22 @@
 //! A JVM sleeps and computes deadlines by its own clock. libfaketime replaces that clock: it runs as fast as the server's clock,
 //! or jumps when `SIM.CLOCK JUMP <ms> COMMAND` says so.
 
+mod reach;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 
 use tokio::process::{Child, Command};
 
 use super::Options;
 use super::serve;
 use crate::net::Endpoint;
+use reach::Reach;
 use redlatch_core::world::ClockMode;
+use redlatch_lab::control::Lab;
 
 const USAGE: &str = "\
 Runs a command (a test run, a JVM, Python) and a server that share one clock.
@@ -25,7 +32,8 @@ Usage: redlatch run [--speed N] [--start-at UNIX_SECONDS] [SERVER OPTIONS] -- CO
 
 The command's environment has the server's port in REDLATCH_PORT, and redis://127.0.0.1:PORT in
 REDLATCH_ADDRESS. Without --speed, SIM.CLOCK JUMP <ms> COMMAND makes the command's clock jump. The
-exit code is the command's, or 2 if the command cannot run.
+exit code is the command's, or 2 if the command cannot run or its clock does not move: Go programs,
+statically linked and setuid programs keep the real time.
 
 This needs libfaketime (Debian and Ubuntu: apt-get install faketime).";
 
@@ -57,6 +65,9 @@ pub fn main(args: Vec<String>) -> ExitCode {
         return refuse("libfaketime is missing; on Debian and Ubuntu: apt-get install faketime");
     };
     let faked = Faked::new(library, arguments);
+    if let Err(why) = faked.reach.borrow_mut().check_command(&faked.command[0]) {
+        return refuse(&why);
+    }
     match serve::serve_until(options, faked) {
         Ok(code) => ExitCode::from(code),
         Err(why) => refuse(&why),
@@ -128,13 +139,20 @@ pub struct Faked {
     /// The file from which libfaketime reads the offset of the command's clock.
     offset_file: PathBuf,
     jumped_ms: i64,
+    reach: Rc<RefCell<Reach>>,
+    /// The process of the command, once it has started.
+    pid: Rc<Cell<Option<u32>>>,
+    /// The programs that the user was warned of.
+    warned: BTreeSet<PathBuf>,
 }
 
 impl Faked {
     fn new(library: PathBuf, arguments: Arguments) -> Faked {
         let Arguments { speed, start_at_s, command, .. } = arguments;
         let offset_file = std::env::temp_dir().join(format!("redlatch-run-{}", std::process::id()));
-        Faked { library, speed, start_at_s, command, offset_file, jumped_ms: 0 }
+        let reach = Rc::new(RefCell::new(Reach::new(library.clone())));
+        let (pid, warned) = Default::default();
+        Faked { library, speed, start_at_s, command, offset_file, jumped_ms: 0, reach, pid, warned }
     }
 
     /// Returns the offset of the command's clock from the real clock at the start, in ms.
@@ -170,7 +188,38 @@ impl Faked {
             .env("REDLATCH_PORT", port.to_string())
             .env("REDLATCH_ADDRESS", format!("redis://127.0.0.1:{port}"))
             .kill_on_drop(true);
-        command.spawn().map_err(|error| format!("cannot run {}: {error}", self.command[0]))
+        let child = command.spawn().map_err(|error| format!("cannot run {}: {error}", self.command[0]))?;
+        self.pid.set(child.id());
+        Ok(child)
+    }
+
+    /// Tells the control plane whether the command's clock can jump.
+    pub fn introduce(&self, lab: &mut Lab) {
+        let (speed, reach, pid) = (self.speed, self.reach.clone(), self.pid.clone());
+        lab.run_command_with(Box::new(move || {
+            if speed != 1.0 {
+                return Some("with --speed the clock of the command cannot jump".to_owned());
+            }
+            let unmoved = reach.borrow_mut().unmoved(pid.get()?);
+            unmoved.first().map(|found| format!("{found} (process {})", found.pid))
+        }));
+    }
+
+    /// Looks at the processes of the command. Warns of each program that it has started and whose clock does not move.
+    ///
+    /// # Errors
+    /// The clock of the command itself does not move.
+    pub fn look_at_processes(&mut self) -> Result<(), String> {
+        let Some(pid) = self.pid.get() else { return Ok(()) };
+        for found in self.reach.borrow_mut().unmoved(pid) {
+            if found.pid == pid {
+                return Err(found.to_string());
+            }
+            if self.warned.insert(found.program.clone()) {
+                eprintln!("redlatch run: warning: {found}");
+            }
+        }
+        Ok(())
     }
 
     /// Makes the command's clock jump by `ms`.
