@@ -61,7 +61,9 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     match &cli.schedule {
         None => {
             DEMOS.iter().for_each(|demo| say(&format!("{:<5}{}", demo.name, demo.title())));
-            say("\nredlatch demo NAME runs one of them, redlatch demo all runs all, redlatch demo FILE runs a file.");
+            say(
+                "\nredlatch demo NAME runs one of them, redlatch demo all runs all, redlatch demo FILE runs a file.",
+            );
             ExitCode::SUCCESS
         }
         Some(name) => run(name, &cli).unwrap_or_else(|why| {
@@ -89,7 +91,9 @@ fn run(name: &str, cli: &Cli) -> Result<ExitCode, String> {
         "-" => (read_limited(std::io::stdin().lock(), "standard input")?, PathBuf::new()),
         path => {
             let file = std::fs::File::open(path).map_err(|error| {
-                format!("there is no demo '{name}', and no such file ({error}); redlatch demo lists the demos")
+                format!(
+                    "there is no demo '{name}', and no such file ({error}); redlatch demo lists the demos"
+                )
             })?;
             (read_limited(file, path)?, Path::new(path).parent().map(Path::to_owned).unwrap_or_default())
         }
@@ -126,7 +130,8 @@ fn carry_out(title: &str, schedule: &Schedule, files: &mut Folder, cli: &Cli) ->
         Some(file) => {
             let report = schedule.run_traced(files, &mut tell);
             let trace = report.trace.unwrap_or_default();
-            std::fs::write(file, trace).map_err(|error| format!("cannot write {}: {error}", file.display()))?;
+            std::fs::write(file, trace)
+                .map_err(|error| format!("cannot write {}: {error}", file.display()))?;
             report.error
         }
     };
@@ -162,7 +167,8 @@ struct Folder(PathBuf);
 
 impl Files for Folder {
     fn read(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        let file = std::fs::File::open(self.0.join(path)).map_err(|error| format!("cannot read {path}: {error}"))?;
+        let file =
+            std::fs::File::open(self.0.join(path)).map_err(|error| format!("cannot read {path}: {error}"))?;
         let bytes = read_limited(file, path)?;
         match bytes.len() > MAX_BYTES {
             true => Err(format!("{path} has more than {} MiB", MAX_BYTES >> 20)),
@@ -178,6 +184,8 @@ impl Files for Folder {
             role.is_some_and(|role| role.name() == wanted)
         });
         let found = found.map(|script| script.text);
-        found.ok_or_else(|| format!("{jar} has no script '{wanted}'; redlatch scripts list {jar} shows those that it has"))
+        found.ok_or_else(|| {
+            format!("{jar} has no script '{wanted}'; redlatch scripts list {jar} shows those that it has")
+        })
     }
 }

@@ -17,6 +17,7 @@ mod owners;
 mod random_replay;
 mod replication;
 mod scenarios;
+mod schedules;
 mod script;
 mod security;
 mod sim;

@@ -25,7 +25,10 @@ pub struct ScheduleError {
 #[non_exhaustive]
 pub enum Failure {
     /// The line has none of the forms that a schedule has, or not this one.
-    Syntax { found: String, expected: &'static str },
+    Syntax {
+        found: String,
+        expected: &'static str,
+    },
     UnbalancedQuotes,
     /// A word has both a variable and bytes that are not UTF-8.
     MixedWord,
@@ -42,22 +45,44 @@ pub enum Failure {
     /// The schedule exceeds one of its limits.
     Limit(String),
     /// The node in `client@node` is not the number of a node.
-    NoSuchNode { node: usize, nodes: usize },
+    NoSuchNode {
+        node: usize,
+        nodes: usize,
+    },
     /// An expectation comes before any command.
     NothingSent,
     NeverConnected(String),
     AlreadyConnected(String),
     /// A client sends while it waits for a reply, or after its connection was closed.
-    NotSent { client: String, error: CallError },
-    WrongTime { elapsed: String, expected: String },
-    WrongReply { client: String, received: String, expected: String },
+    NotSent {
+        client: String,
+        error: CallError,
+    },
+    WrongTime {
+        elapsed: String,
+        expected: String,
+    },
+    WrongReply {
+        client: String,
+        received: String,
+        expected: String,
+    },
     /// A client received something that the schedule does not mention.
-    UnexpectedReplies { client: String, received: Vec<String> },
+    UnexpectedReplies {
+        client: String,
+        received: Vec<String>,
+    },
     /// The checks have found other violations than expected.
-    Violations { found: Vec<String>, expected: String },
+    Violations {
+        found: Vec<String>,
+        expected: String,
+    },
     ChecksAreOff,
     /// A predicate does not hold, or holds and should not.
-    Predicate { text: String, holds: bool },
+    Predicate {
+        text: String,
+        holds: bool,
+    },
 }
 
 impl Failure {

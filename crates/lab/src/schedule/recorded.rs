@@ -74,7 +74,10 @@ impl Recorded {
         let settings = settings_of(&header).map_err(|error| malformed(1, error.into()))?;
         let inputs = inputs(tape).map_err(|(line, error)| malformed(line, error.into()))?;
         let stage = stage(&settings).map_err(|error| {
-            malformed(1, LineError::BadSetting { name: "settings".to_owned(), why: error.cause.to_string() }.into())
+            malformed(
+                1,
+                LineError::BadSetting { name: "settings".to_owned(), why: error.cause.to_string() }.into(),
+            )
         })?;
         let (names, named) = names_of(&inputs);
         let mut conversion = Conversion {
@@ -86,9 +89,7 @@ impl Recorded {
             setup: BTreeSet::new(),
         };
         for (index, input) in inputs.iter().enumerate() {
-            conversion
-                .input(input)
-                .map_err(|error| malformed(index + 2, error.into()))?;
+            conversion.input(input).map_err(|error| malformed(index + 2, error.into()))?;
         }
         Ok(conversion.recorded)
     }
@@ -177,7 +178,8 @@ fn settings_of(header: &Header) -> Result<String, LineError> {
     let standard = defaults.version(release).configs().unwrap_or_default();
     let standard = standard.first();
     for (index, config) in nodes.iter().enumerate() {
-        let is_standard = |name: &str, value: &str| standard.and_then(|config| config.get(name)).as_deref() == Some(value);
+        let is_standard =
+            |name: &str, value: &str| standard.and_then(|config| config.get(name)).as_deref() == Some(value);
         for (name, value) in config.matching(b"*") {
             let is_shared = nodes.iter().all(|other| other.get(name).as_deref() == Some(&*value));
             if is_standard(name, &value) || (is_shared && index > 0) {
@@ -204,7 +206,8 @@ fn inputs(tape: &Tape) -> Result<Vec<Input>, (usize, LineError)> {
                     input.received.entry(c).or_default().extend(replies);
                 }
             }
-            Line::Head(_) | Line::Check { .. } | Line::Dig { .. } | Line::Slice { .. } | Line::End { .. } => {}
+            Line::Head(_) | Line::Check { .. } | Line::Dig { .. } | Line::Slice { .. } | Line::End { .. } => {
+            }
             line => inputs.push(Input { line, received: BTreeMap::new() }),
         }
     }
@@ -220,10 +223,15 @@ fn names_of(inputs: &[Input]) -> (BTreeMap<Conn, Who>, BTreeSet<Conn>) {
         match &input.line {
             Line::Open { c, control, .. } => order.push((*c, *control)),
             Line::Req { c, a, .. } | Line::Setup { c, a, .. } => {
-                let is = |index: usize, word: &str| a.get(index).is_some_and(|arg: &String| arg.eq_ignore_ascii_case(word));
+                let is = |index: usize, word: &str| {
+                    a.get(index).is_some_and(|arg: &String| arg.eq_ignore_ascii_case(word))
+                };
                 let name = match (is(0, "CLIENT") && is(1, "SETNAME"), is(0, "HELLO")) {
                     (true, _) => a.get(2),
-                    (_, true) => a.iter().position(|arg| arg.eq_ignore_ascii_case("SETNAME")).and_then(|at| a.get(at + 1)),
+                    (_, true) => a
+                        .iter()
+                        .position(|arg| arg.eq_ignore_ascii_case("SETNAME"))
+                        .and_then(|at| a.get(at + 1)),
                     _ => None,
                 };
                 if let Some(name) = name
@@ -244,7 +252,9 @@ fn names_of(inputs: &[Input]) -> (BTreeMap<Conn, Who>, BTreeSet<Conn>) {
         let node = Some(conn.node).filter(|node| *node != 0);
         let wish = match wanted.get(&conn) {
             _ if is_control => "control".to_owned(),
-            Some(name) => name.chars().filter(|c| c.is_ascii_alphanumeric() || "_-.".contains(*c)).take(40).collect(),
+            Some(name) => {
+                name.chars().filter(|c| c.is_ascii_alphanumeric() || "_-.".contains(*c)).take(40).collect()
+            }
             None => String::new(),
         };
         let is_usable = wish.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '_');
@@ -286,7 +296,9 @@ impl Conversion {
                 let is_unnamed = !self.named.contains(c);
                 (self.names.get(c).map(|who| Step::Connect { who: who.clone(), is_unnamed }), *t)
             }
-            Line::Setup { a, c, .. } if self.named.contains(c) && a.get(1).is_some_and(|word| word == "SETNAME") => {
+            Line::Setup { a, c, .. }
+                if self.named.contains(c) && a.get(1).is_some_and(|word| word == "SETNAME") =>
+            {
                 return Ok(());
             }
             Line::Setup { t, c, a, .. } => {
@@ -312,7 +324,10 @@ impl Conversion {
                 (Some(Step::Idle { us: el.saturating_sub(passed_us) }), *t)
             }
             Line::Mark { t, text, .. } => {
-                let text = String::from_utf8_lossy(&to_bytes(text)?).split_whitespace().collect::<Vec<_>>().join(" ");
+                let text = String::from_utf8_lossy(&to_bytes(text)?)
+                    .split_whitespace()
+                    .collect::<Vec<_>>()
+                    .join(" ");
                 (Some(Step::Say(text.replace("${", "$ {"))), *t)
             }
             _ => return Ok(()),
@@ -350,7 +365,8 @@ impl Conversion {
         let received = self.stage.take_unread();
         if is_done {
             let expected = received.into_iter();
-            let expected = expected.map(|(who, replies)| (who, replies.into_iter().map(expect_exactly).collect()));
+            let expected =
+                expected.map(|(who, replies)| (who, replies.into_iter().map(expect_exactly).collect()));
             self.recorded.steps.push(Written { step, expected: expected.collect() });
         }
         is_done
@@ -446,7 +462,8 @@ fn write(mut text: String, steps: &[Written]) -> String {
         }
         for (who, expected) in expected.iter().filter(|(who, _)| Some(who) != sender) {
             for expected in expected {
-                let _ = writeln!(text, "{}", Step::Expect { who: Some(who.clone()), expected: expected.clone() });
+                let _ =
+                    writeln!(text, "{}", Step::Expect { who: Some(who.clone()), expected: expected.clone() });
             }
         }
     }

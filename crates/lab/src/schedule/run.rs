@@ -14,7 +14,7 @@ use redlatch_core::world::{ClockMode, ConnId, WorldOptions};
 use redlatch_locks::check::Checks;
 
 /// The most slices of 100,000 instructions that all scripts of a run may take together.
-const MAX_SLICES: u64 = 20_000;
+const MAX_SLICES: u64 = 6_000;
 
 /// What a client has received.
 #[derive(Default)]
@@ -87,11 +87,9 @@ impl Schedule {
         if let Some(checks) = &self.checks {
             stage.lab.start_checks(checks.clone());
         }
-        for claim in &self.claims {
-            stage.judge(claim, !self.has_checks, files).map_err(|why| ScheduleError {
-                place: self.end(),
-                cause: Failure::Wrong(why),
-            })?;
+        for (place, claim) in &self.claims {
+            let judged = stage.judge(claim, !self.has_checks, files);
+            judged.map_err(|why| ScheduleError { place: place.clone(), cause: Failure::Wrong(why) })?;
         }
         Ok(stage)
     }
@@ -141,8 +139,8 @@ impl Stage {
     /// There is no such predicate, or its script fails.
     pub fn holds(&mut self, text: &str) -> Result<bool, Failure> {
         let found = self.judges.iter_mut().find(|(known, _)| known == text);
-        let (_, judge) =
-            found.ok_or_else(|| Failure::Wrong(format!("the predicate '{text}' may not depend on a loop")))?;
+        let (_, judge) = found
+            .ok_or_else(|| Failure::Wrong(format!("the predicate '{text}' may not depend on a loop")))?;
         judge.holds(&mut self.lab).map_err(Failure::Wrong)
     }
 
@@ -264,6 +262,7 @@ impl Stage {
             None => self.connect(who, true)?,
         };
         self.last = Some(who.clone());
+        self.forget_replies_to_control(who)?;
         let world = self.lab.world();
         if !world.is_ready(conn) {
             let is_closed = world.is_closing(conn);
@@ -272,6 +271,16 @@ impl Stage {
         let argv: Vec<&[u8]> = argv.iter().map(Vec::as_slice).collect();
         self.lab.request(conn, &argv);
         self.after_input()
+    }
+
+    /// Discards the replies that a client of the control plane has received. Errors have to be mentioned.
+    fn forget_replies_to_control(&mut self, who: &Who) -> Result<(), Failure> {
+        let Some(client) = self.clients.get_mut(who).filter(|_| who.is_control()) else { return Ok(()) };
+        let errors: Vec<String> = client.unread.drain(..).filter(|text| is_error(text)).collect();
+        match errors.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::UnexpectedReplies { client: who.to_string(), received: errors }),
+        }
     }
 
     /// Advances the clock, and the time of the waits at gates.
@@ -284,9 +293,9 @@ impl Stage {
         self.after_input()?;
         // A script that is busy runs on in the meantime.
         for _ in 0..us / 1000 {
-            let nodes = self.lab.world().nodes().len();
-            let Some(node) = (0..nodes).find(|node| self.lab.world().is_running_script(*node)) else { break };
-            self.run_slice(node)?;
+            if !(0..self.lab.world().nodes().len()).any(|node| self.lab.world().is_running_script(node)) {
+                break;
+            }
             self.after_input()?;
         }
         Ok(())
@@ -299,8 +308,14 @@ impl Stage {
         self.lab.catch_up_fully();
     }
 
-    /// Runs scripts until they end or are busy, takes what clients have received, and looks at the state.
+    /// Runs scripts until they end or are busy, and those that are by one slice; takes what clients have received, and looks
+    /// at the state.
     fn after_input(&mut self) -> Result<(), Failure> {
+        for node in 0..self.lab.world().nodes().len() {
+            if self.lab.world().is_busy(node) {
+                self.run_slice(node)?;
+            }
+        }
         while let Some(node) = self.lab.urgent_script() {
             self.run_slice(node)?;
         }
@@ -320,7 +335,8 @@ impl Stage {
         self.slices += 1;
         if self.slices > MAX_SLICES {
             let instructions = MAX_SLICES / 10;
-            let why = format!("scripts have run for {instructions} million instructions: this one may never end");
+            let why =
+                format!("scripts have run for {instructions} million instructions: this one may never end");
             return Err(Failure::Limit(why));
         }
         self.lab.run_slice(node);
@@ -367,7 +383,7 @@ impl Stage {
     /// Checks that the schedule has mentioned everything that its clients received. Of clients of the control plane, only errors count.
     fn check_nothing_unread(&self) -> Result<(), Failure> {
         for (who, client) in &self.clients {
-            let is_news = |text: &&String| !who.is_control() || text.starts_with("(error)");
+            let is_news = |text: &&String| !who.is_control() || is_error(text);
             let received: Vec<String> = client.unread.iter().filter(is_news).cloned().collect();
             if !received.is_empty() {
                 return Err(Failure::UnexpectedReplies { client: who.to_string(), received });
@@ -380,7 +396,8 @@ impl Stage {
         if !self.lab.is_checking() {
             return Err(Failure::ChecksAreOff);
         }
-        let mut names: Vec<String> = self.lab.violation_kinds().iter().map(|(kind, _)| kind.promise.clone()).collect();
+        let mut names: Vec<String> =
+            self.lab.violation_kinds().iter().map(|(kind, _)| kind.promise.clone()).collect();
         names.sort();
         names.dedup();
         if names != expected {
@@ -398,6 +415,11 @@ impl Stage {
         let clients = self.clients.iter_mut().filter(|(_, client)| !client.unread.is_empty());
         clients.map(|(who, client)| (who.clone(), client.unread.drain(..).collect())).collect()
     }
+}
+
+/// Returns whether a reply is an error, as it is shown.
+fn is_error(shown: &str) -> bool {
+    shown.starts_with("(error)")
 }
 
 impl Connection {

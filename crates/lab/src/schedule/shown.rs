@@ -56,7 +56,8 @@ fn text_of(bytes: &[u8]) -> String {
 fn is_plain(text: &str) -> bool {
     let names_something = matches!(text, "" | "nil" | "waits" | "closed" | "true" | "false");
     let looks_special = text.starts_with(['"', '(', '[', '{', '~', '=']) || text.parse::<f64>().is_ok();
-    let is_clear = !text.contains("${") && !text.contains(", ") && !text.contains(": ") && !text.ends_with([']', '}']);
+    let is_clear =
+        !text.contains("${") && !text.contains(", ") && !text.contains(": ") && !text.ends_with([']', '}']);
     let prints = text.trim() == text && !text.chars().any(char::is_control);
     !names_something && !looks_special && is_clear && prints
 }

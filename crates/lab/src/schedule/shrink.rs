@@ -16,7 +16,10 @@ const MAX_PAIRS: usize = 64;
 ///
 /// # Errors
 /// The error of `keeps`.
-pub fn fewer<T: Clone, E>(mut items: Vec<T>, mut keeps: impl FnMut(&[T]) -> Result<bool, E>) -> Result<Vec<T>, E> {
+pub fn fewer<T: Clone, E>(
+    mut items: Vec<T>,
+    mut keeps: impl FnMut(&[T]) -> Result<bool, E>,
+) -> Result<Vec<T>, E> {
     let mut size = items.len().div_ceil(2);
     while size > 0 {
         let mut from = 0;
@@ -65,7 +68,9 @@ impl<'a> Search<'a> {
             }
             match stage.perform(step, &mut |_| {}) {
                 // Another future: this client waits, or is gone.
-                Ok(()) | Err(Failure::NotSent { .. } | Failure::NeverConnected(_) | Failure::AlreadyConnected(_)) => {}
+                Ok(())
+                | Err(Failure::NotSent { .. } | Failure::NeverConnected(_) | Failure::AlreadyConnected(_)) => {
+                }
                 Err(_) => break,
             }
             if stage.holds(self.predicate)? {
@@ -106,7 +111,8 @@ impl<'a> Search<'a> {
     ) -> Result<Vec<Step>, Failure> {
         let groups: BTreeSet<String> = steps.iter().filter_map(group_of).collect();
         let of = |kept: &[String]| {
-            let is_kept = |step: &&Step| group_of(step).is_none_or(|group| kept.binary_search(&group).is_ok());
+            let is_kept =
+                |step: &&Step| group_of(step).is_none_or(|group| kept.binary_search(&group).is_ok());
             steps.iter().filter(is_kept).cloned().collect::<Vec<Step>>()
         };
         let kept = fewer(groups.into_iter().collect(), |kept: &[String]| {
@@ -138,7 +144,9 @@ impl<'a> Search<'a> {
     fn round_times(&mut self, best: &mut Vec<Step>) -> Result<(), Failure> {
         let mut index = 0;
         while index < best.len() {
-            if let [Step::Advance { us: first }, Step::Advance { us: second }] = best[index..best.len().min(index + 2)] {
+            if let [Step::Advance { us: first }, Step::Advance { us: second }] =
+                best[index..best.len().min(index + 2)]
+            {
                 let mut joined = best.clone();
                 joined.remove(index);
                 joined[index] = Step::Advance { us: first + second };

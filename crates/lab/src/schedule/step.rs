@@ -19,7 +19,7 @@ impl Who {
         self.name.starts_with("control")
     }
 
-    /// Returns whether the client uses the control port, which serves SIM commands only and is there while nodes are stopped.
+    /// Returns whether the client uses the control port, which is there while nodes are stopped.
     pub fn has_control_port(&self) -> bool {
         self.is_control() && self.node.is_none()
     }
@@ -119,16 +119,32 @@ pub enum Step {
     Say(String),
     Outcome(String),
     /// A client connects. Unless `is_unnamed`, its connection has its name.
-    Connect { who: Who, is_unnamed: bool },
+    Connect {
+        who: Who,
+        is_unnamed: bool,
+    },
     Disconnect(Who),
     /// A client sends a command. `text` is how the schedule writes it.
-    Send { who: Who, argv: Vec<Vec<u8>>, text: String },
+    Send {
+        who: Who,
+        argv: Vec<Vec<u8>>,
+        text: String,
+    },
     /// `None`: the client of the last step.
-    Expect { who: Option<Who>, expected: Expected },
-    Advance { us: u64 },
-    Idle { us: u64 },
+    Expect {
+        who: Option<Who>,
+        expected: Expected,
+    },
+    Advance {
+        us: u64,
+    },
+    Idle {
+        us: u64,
+    },
     Mark,
-    Elapsed { us: u64 },
+    Elapsed {
+        us: u64,
+    },
     /// The invariants of which the checks have found violations so far.
     Violations(Vec<String>),
     Holds(Claim),
@@ -273,13 +289,26 @@ impl fmt::Display for Step {
 /// A definition, a setting, or the beginning or end of a loop: lines that are no steps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Directive<'a> {
-    Let { name: &'a str, text: String },
+    Let {
+        name: &'a str,
+        text: String,
+    },
     /// The script of a file, or the one that has a role in a jar.
-    Script { name: &'a str, role: Option<&'a str>, file: &'a str },
+    Script {
+        name: &'a str,
+        role: Option<&'a str>,
+        file: &'a str,
+    },
     Include(&'a str),
-    Repeat { times: u64, variable: Option<&'a str> },
+    Repeat {
+        times: u64,
+        variable: Option<&'a str>,
+    },
     End,
-    Setting { name: &'a str, value: &'a str },
+    Setting {
+        name: &'a str,
+        value: &'a str,
+    },
 }
 
 impl<'a> Directive<'a> {
@@ -327,7 +356,9 @@ impl<'a> Directive<'a> {
             "nodes" | "seed" | "start" | "version" if rest.is_empty() => {
                 return wrong(rest, "a value");
             }
-            "nodes" | "seed" | "start" | "version" | "check" => Directive::Setting { name: head, value: rest },
+            "nodes" | "seed" | "start" | "version" | "check" => {
+                Directive::Setting { name: head, value: rest }
+            }
             _ if head == "config" || head.starts_with("config@") => {
                 Directive::Setting { name: head, value: rest }
             }
@@ -383,7 +414,8 @@ mod tests {
             "holds two-owners",
             "holds not key k == v",
         ] {
-            let step = Step::parse(line, line, &Variables::new()).unwrap_or_else(|error| panic!("{line}: {error:?}"));
+            let step = Step::parse(line, line, &Variables::new())
+                .unwrap_or_else(|error| panic!("{line}: {error:?}"));
             assert_eq!(step.to_string(), line);
         }
     }
@@ -409,9 +441,13 @@ mod tests {
     fn times_have_up_to_three_decimals() {
         assert_eq!(us_of("0.5"), Some(500));
         assert_eq!(us_of("12"), Some(12_000));
-        for wrong in ["", ".", "1.", ".5", "1.2345", "-1", "1e3", "99999999999999999999", "9999999999999999"] {
+        for wrong in ["", ".", "1.", ".5", "1.2345", "-1", "1e3", "99999999999999999999", "9999999999999999"]
+        {
             assert_eq!(us_of(wrong), None, "{wrong}");
         }
-        assert_eq!((ms_of(250), ms_of(1_000), ms_of(10_001_000)), ("0.25".into(), "1".into(), "10001".into()));
+        assert_eq!(
+            (ms_of(250), ms_of(1_000), ms_of(10_001_000)),
+            ("0.25".into(), "1".into(), "10001".into())
+        );
     }
 }

@@ -75,8 +75,8 @@ pub struct Schedule {
     variables: Variables,
     pub(super) options: SimOptions,
     pub(super) configs: Vec<Config>,
-    /// What must hold at some point, as the text has it.
-    pub(super) claims: Vec<Claim>,
+    /// What must hold at some point, and where the text says so.
+    pub(super) claims: Vec<(Place, Claim)>,
     /// The checks that are on from the beginning.
     pub(super) checks: Option<Checks>,
     /// Whether the schedule turns checks on or off itself.
@@ -133,7 +133,8 @@ impl Schedule {
         steps: &mut u64,
         each: &mut dyn FnMut(&Step) -> Result<(), Failure>,
     ) -> Result<(), ScheduleError> {
-        let error = |file, line, (column, cause)| ScheduleError { place: self.place(file, line, column), cause };
+        let error =
+            |file, line, (column, cause)| ScheduleError { place: self.place(file, line, column), cause };
         for item in items {
             match item {
                 Item::Line { line, file } => {
@@ -195,7 +196,7 @@ struct Reader<'a> {
     variables: Variables,
     options: SimOptions,
     settings: Vec<Setting>,
-    claims: Vec<Claim>,
+    claims: Vec<(Place, Claim)>,
     checks: Option<Checks>,
     has_checks: bool,
     has_steps: bool,
@@ -233,17 +234,27 @@ impl Reader<'_> {
             match Directive::parse(line, text).map_err(at)? {
                 None => {
                     let step = Step::parse(line, text, &self.variables).map_err(at)?;
-                    self.see(&step);
+                    let place = here(Failure::NotUtf8).place;
+                    self.see(&step, place);
                     into.push(Item::Line { line: number, file: index });
                 }
                 Some(Directive::Repeat { times, variable }) => {
                     if open.len() + depth >= MAX_DEPTH {
-                        return Err(here(Failure::Limit(format!("more than {MAX_DEPTH} loops and files in each other"))));
+                        return Err(here(Failure::Limit(format!(
+                            "more than {MAX_DEPTH} loops and files in each other"
+                        ))));
                     }
                     let variable = variable.map(str::to_owned);
                     // Every line is read once, with the first number.
-                    variable.iter().for_each(|name| drop(self.variables.insert(name.clone(), "1".to_owned())));
-                    open.push(Open { place: here(Failure::NotUtf8).place, times, variable, body: Vec::new() });
+                    variable
+                        .iter()
+                        .for_each(|name| drop(self.variables.insert(name.clone(), "1".to_owned())));
+                    open.push(Open {
+                        place: here(Failure::NotUtf8).place,
+                        times,
+                        variable,
+                        body: Vec::new(),
+                    });
                 }
                 Some(Directive::End) => {
                     let Some(Open { place, times, variable, body }) = open.pop() else {
@@ -253,11 +264,14 @@ impl Reader<'_> {
                     into.push(Item::Loop { line: place.line - 1, file: index, times, variable, body });
                 }
                 Some(_) if !open.is_empty() => {
-                    return Err(here(syntax(text, "a step: definitions, settings and files come before 'repeat'")));
+                    return Err(here(syntax(
+                        text,
+                        "a step: definitions, settings and files come before 'repeat'",
+                    )));
                 }
                 Some(Directive::Include(file)) => {
                     let included = self.include(file, depth).map_err(|error| match error {
-                        Included::Unreadable(cause) => at((column_of(line, text), cause)),
+                        Included::Unreadable(cause) => at((column_of(line, file), cause)),
                         Included::Wrong(error) => error,
                     })?;
                     items.extend(included);
@@ -267,11 +281,12 @@ impl Reader<'_> {
                         return Err(here(Failure::TooLate(setting.to_owned())));
                     }
                     let place = here(Failure::NotUtf8).place;
+                    let column = column_of(line, value);
                     let (name, value) = (setting.to_owned(), value.to_owned());
-                    self.set(&name, &value).map_err(|cause| here(cause))?;
+                    self.set(&name, &value).map_err(|cause| at((column, cause)))?;
                     self.settings.push(Setting { place, name, value });
                 }
-                Some(directive) => self.define(line, text, directive).map_err(at)?,
+                Some(directive) => self.define(line, directive).map_err(at)?,
             }
         }
         match open.pop() {
@@ -281,10 +296,10 @@ impl Reader<'_> {
     }
 
     /// Notes what a step needs from the beginning.
-    fn see(&mut self, step: &Step) {
+    fn see(&mut self, step: &Step, place: Place) {
         self.has_steps = true;
         match step {
-            Step::Holds(claim) => self.claims.push(claim.clone()),
+            Step::Holds(claim) => self.claims.push((place, claim.clone())),
             Step::Send { argv, .. } => {
                 self.has_checks |= argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"SIM.CHECK"));
             }
@@ -292,25 +307,32 @@ impl Reader<'_> {
         }
     }
 
-    fn define(&mut self, line: &str, text: &str, directive: Directive) -> Result<(), At> {
-        let here = |cause| (column_of(line, text), cause);
+    fn define(&mut self, line: &str, directive: Directive) -> Result<(), At> {
         let (name, text) = match directive {
             Directive::Let { name, text } => {
-                (name, expand(&text, &self.variables).map_err(|cause| here(cause))?)
+                let text = expand(&text, &self.variables);
+                (name, text.map_err(|cause| (column_of(line, name), cause))?)
             }
-            Directive::Script { name, role: Some(role), file } => {
-                (name, self.source.script(file, role).map_err(|why| here(Failure::Unreadable(why)))?)
-            }
-            Directive::Script { name, role: None, file } => {
-                let bytes = self.source.read(file).map_err(|why| here(Failure::Unreadable(why)))?;
-                let text = String::from_utf8(bytes);
-                (name, text.map_err(|_| here(Failure::Unreadable(format!("{file} is not UTF-8"))))?)
+            Directive::Script { name, role, file } => {
+                let unreadable = |why| (column_of(line, file), Failure::Unreadable(why));
+                let text = match role {
+                    Some(role) => self.source.script(file, role).map_err(unreadable)?,
+                    None => {
+                        let bytes = self.source.read(file).map_err(unreadable)?;
+                        String::from_utf8(bytes).map_err(|_| unreadable(format!("{file} is not UTF-8")))?
+                    }
+                };
+                (name, text)
             }
             _ => return Ok(()),
         };
         self.defined_bytes += text.len();
         if self.defined_bytes > MAX_BYTES {
-            return Err(here(Failure::Limit(format!("the definitions have more than {} MiB", MAX_BYTES >> 20))));
+            let here = |cause| (column_of(line, name), cause);
+            return Err(here(Failure::Limit(format!(
+                "the definitions have more than {} MiB",
+                MAX_BYTES >> 20
+            ))));
         }
         self.variables.insert(name.to_owned(), text);
         Ok(())
@@ -351,7 +373,8 @@ impl Reader<'_> {
             },
             "check" => {
                 let words: Vec<&[u8]> = value.split_whitespace().map(str::as_bytes).collect();
-                let checks = parse_checks(&mut Args::new(&words)).map_err(|error| Failure::Wrong(error.text))?;
+                let checks =
+                    parse_checks(&mut Args::new(&words)).map_err(|error| Failure::Wrong(error.text))?;
                 (self.checks, self.has_checks) = (Some(checks), true);
             }
             _ if value.split_once(char::is_whitespace).is_none() => return number("NAME VALUE"),
@@ -409,7 +432,8 @@ enum Included {
 
 /// Returns the text of a file without a byte order mark.
 fn lines_of<'t>(name: &str, text: &'t [u8]) -> Result<&'t str, ScheduleError> {
-    let error = |line, column, cause| ScheduleError { place: Place { file: name.to_owned(), line, column }, cause };
+    let error =
+        |line, column, cause| ScheduleError { place: Place { file: name.to_owned(), line, column }, cause };
     if text.len() > MAX_BYTES {
         let why = format!("the file has more than {} MiB", MAX_BYTES >> 20);
         return Err(error(1, 1, Failure::Limit(why)));

@@ -103,14 +103,14 @@ pub fn quote(word: &[u8]) -> String {
 pub fn in_quotes(bytes: &[u8]) -> String {
     let mut quoted = String::from("\"");
     for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
+        let mut chars = chunk.valid().chars().peekable();
+        while let Some(c) = chars.next() {
             match c {
                 '"' | '\\' => quoted.extend(['\\', c]),
                 '\n' => quoted.push_str("\\n"),
                 '\r' => quoted.push_str("\\r"),
                 '\t' => quoted.push_str("\\t"),
-                // What follows `$` in a word could make it a variable.
-                '$' => quoted.push_str("\\x24"),
+                '$' if chars.peek() == Some(&'{') => quoted.push_str("\\x24"),
                 c if c.is_control() => c.to_string().bytes().for_each(|byte| push_hex(&mut quoted, byte)),
                 c => quoted.push(c),
             }
@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn variables_are_replaced_where_they_are_written_as_such() {
-        let variables = Variables::from([("i".to_owned(), "7".to_owned()), ("TEXT".to_owned(), "a 'b".to_owned())]);
+        let variables =
+            Variables::from([("i".to_owned(), "7".to_owned()), ("TEXT".to_owned(), "a 'b".to_owned())]);
         let line = r#"$TEXT k${i}:x "${i} \x24{i}" "\x24{i}" $ $5 '$i' ${"#;
         let words: Vec<String> = split(line, line, &variables)
             .unwrap()
