@@ -15,6 +15,7 @@ mod hostile;
 mod late_script;
 mod owners;
 mod random_replay;
+mod recorded_schedules;
 mod replication;
 mod scenarios;
 mod schedules;

@@ -1,4 +1,4 @@
-//! Schedules: the examples of docs/schedules.md, what is wrong with a text, limits, and schedules of recorded runs.
+//! Schedules: the examples of docs/schedules.md, what is wrong with a text and limits.
 
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
@@ -6,8 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use redlatch_lab::schedule::{NoFiles, Recorded, Schedule};
-use redlatch_lab::trace::Tape;
+use redlatch_lab::schedule::{NoFiles, Schedule};
 
 fn run(text: &str) -> Result<String, String> {
     let mut report = String::new();

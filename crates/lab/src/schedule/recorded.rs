@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
-use super::failure::{Failure, ScheduleError};
+use super::failure::ScheduleError;
 use super::run::{Connection, Stage};
 use super::shrink::Search;
 use super::step::{Claim, Expected, Step, Who, command_text};
@@ -125,16 +125,9 @@ impl Recorded {
         let shortest = Search::new(&judged, text).shortest(&steps);
         let Some(shortest) = shortest.map_err(|failure| failure.to_string())? else { return Ok(None) };
         let mut stage = judged();
-        let mut left: Vec<Written> = Vec::new();
-        for step in shortest {
-            // What has no effect in the shortest run is gone; a client may still wait when it should send.
-            if stage.perform(&step, &mut |_| {}).is_ok() {
-                let expected = stage.take_unread().into_iter();
-                let exact = |replies: Vec<String>| replies.into_iter().map(expect_exactly).collect();
-                let expected = expected.map(|(who, replies)| (who, exact(replies))).collect();
-                left.push(Written { step, expected });
-            }
-        }
+        // What has no effect in the shortest run is gone; a client may still wait when it should send.
+        let mut left: Vec<Written> =
+            shortest.into_iter().filter_map(|step| carry_out(&mut stage, step)).collect();
         let claim = Claim { predicate: text.trim().to_owned(), is_negated: false };
         let count = left.len();
         left.push(Written { step: Step::Holds(claim), expected: Vec::new() });
@@ -357,18 +350,9 @@ impl Conversion {
 
     /// Carries a step out, and keeps it with what clients receive. Returns false if it cannot be carried out.
     fn perform(&mut self, step: Step) -> bool {
-        let is_done = match (&step, self.stage.perform(&step, &mut |_| {})) {
-            (_, Ok(())) => true,
-            (Step::Send { .. }, Err(Failure::Limit(_))) => true,
-            _ => false,
-        };
-        let received = self.stage.take_unread();
-        if is_done {
-            let expected = received.into_iter();
-            let expected =
-                expected.map(|(who, replies)| (who, replies.into_iter().map(expect_exactly).collect()));
-            self.recorded.steps.push(Written { step, expected: expected.collect() });
-        }
+        let written = carry_out(&mut self.stage, step);
+        let is_done = written.is_some();
+        self.recorded.steps.extend(written);
         is_done
     }
 
@@ -402,8 +386,21 @@ impl Conversion {
     }
 }
 
-fn expect_exactly(reply: String) -> Expected {
-    Expected::Text(reply)
+/// Carries a step out, and expects what clients receive. Returns `None` if it cannot be carried out.
+fn carry_out(stage: &mut Stage, step: Step) -> Option<Written> {
+    let outcome = stage.perform(&step, &mut |_| {});
+    let received = stage.take_unread();
+    outcome.ok()?;
+    let exactly = |replies: Vec<String>| replies.into_iter().map(Expected::Text).collect();
+    let mut expected: Vec<(Who, Vec<Expected>)> =
+        received.into_iter().map(|(who, replies)| (who, exactly(replies))).collect();
+    if let Step::Send { who, .. } = &step
+        && !expected.iter().any(|(to, _)| to == who)
+    {
+        let nothing = if stage.is_connected(who) { Expected::Waits } else { Expected::Closed };
+        expected.push((who.clone(), vec![nothing]));
+    }
+    Some(Written { step, expected })
 }
 
 /// Returns a pattern that both texts fit: equal but for their numbers, or anything.
@@ -451,14 +448,9 @@ fn write(mut text: String, steps: &[Written]) -> String {
                 let _ = writeln!(text, "{step}");
             }
         }
-        if let Some(who) = sender {
-            let own = expected.iter().find(|(to, _)| to == who);
-            if own.is_none() {
-                let _ = writeln!(text, "{}", Step::Expect { who: None, expected: Expected::Waits });
-            }
-            for expected in own.into_iter().flat_map(|(_, expected)| expected) {
-                let _ = writeln!(text, "{}", Step::Expect { who: None, expected: expected.clone() });
-            }
+        let own = expected.iter().filter(|(who, _)| Some(who) == sender);
+        for expected in own.flat_map(|(_, expected)| expected) {
+            let _ = writeln!(text, "{}", Step::Expect { who: None, expected: expected.clone() });
         }
         for (who, expected) in expected.iter().filter(|(who, _)| Some(who) != sender) {
             for expected in expected {
