@@ -129,8 +129,10 @@ fn to_schedule(text: &str, keep: Option<&str>) -> Result<ExitCode, String> {
     let recorded = Recorded::of(&Tape::of(text)).map_err(|error| error.to_string())?;
     let Some(predicate) = keep else {
         print!("{}", recorded.text());
-        let Recorded { exact, different, left_out, .. } = recorded;
-        eprintln!("{exact} replies as recorded, {different} different, {left_out} inputs left out");
+        let Recorded { exact, different, missing, left_out, .. } = recorded;
+        eprintln!(
+            "{exact} replies as recorded, {different} different, {missing} missing, {left_out} inputs left out"
+        );
         return Ok(ExitCode::SUCCESS);
     };
     match recorded.shrink(predicate, travel::read_script)? {

@@ -4,7 +4,7 @@
 //! schedule expects what it will see: where that is not what the recorded clients received (it names an event, or a time that
 //! was real), the expectation is a pattern, and the difference is counted.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
 use super::failure::ScheduleError;
@@ -20,6 +20,9 @@ use crate::travel::Predicate;
 use redlatch_core::node::Config;
 use redlatch_locks::role::role;
 
+/// How many recorded replies may be passed over when one does not come.
+const AHEAD: usize = 16;
+
 /// The least length of an argument that is written once, as a definition.
 const LONG: usize = 60;
 
@@ -31,8 +34,10 @@ pub struct Recorded {
     steps: Vec<Written>,
     /// How many replies and messages the schedule expects as they were recorded.
     pub exact: usize,
-    /// How many it expects as patterns, because they are others, and how many are missing or new.
+    /// How many it expects that were not recorded like that.
     pub different: usize,
+    /// How many were recorded and do not come: gates hold them or rules lose them, or the schedule differs.
+    pub missing: usize,
     /// How many inputs the schedule leaves out: requests that could not be sent again, and malformed ones.
     pub left_out: usize,
 }
@@ -53,11 +58,24 @@ struct Written {
     expected: Vec<(Who, Vec<Expected>)>,
 }
 
-/// An input with what the recorded clients received up to the next one.
-struct Input {
-    line: Line,
-    received: BTreeMap<Conn, Vec<String>>,
+/// Returns the time of an input in µs.
+fn at_us(line: &Line) -> u64 {
+    match line {
+        Line::Open { t, .. }
+        | Line::Setup { t, .. }
+        | Line::Req { t, .. }
+        | Line::Bad { t, .. }
+        | Line::Close { t, .. }
+        | Line::Await { t, .. }
+        | Line::Mark { t, .. }
+        | Line::Cut { t, .. }
+        | Line::End { t, .. } => *t,
+        _ => 0,
+    }
 }
+
+/// What each connection has received, in order.
+type Received = BTreeMap<Conn, VecDeque<String>>;
 
 impl Recorded {
     /// Makes a schedule of a trace.
@@ -72,25 +90,35 @@ impl Recorded {
             _ => return Err(malformed(1, TraceError::NoHeader)),
         };
         let settings = settings_of(&header).map_err(|error| malformed(1, error.into()))?;
-        let inputs = inputs(tape).map_err(|(line, error)| malformed(line, error.into()))?;
+        let (inputs, received) = inputs(tape).map_err(|(line, error)| malformed(line, error.into()))?;
         let stage = stage(&settings).map_err(|error| {
-            malformed(
-                1,
-                LineError::BadSetting { name: "settings".to_owned(), why: error.cause.to_string() }.into(),
-            )
+            let why = error.cause.to_string();
+            malformed(1, LineError::BadSetting { name: "settings".to_owned(), why }.into())
         })?;
         let (names, named) = names_of(&inputs);
+        let received =
+            received.into_iter().filter_map(|(conn, replies)| Some((names.get(&conn)?.clone(), replies)));
         let mut conversion = Conversion {
+            received: received.collect(),
             names,
             named,
             stage,
-            recorded: Recorded { settings, steps: Vec::new(), exact: 0, different: 0, left_out: 0 },
+            recorded: Recorded {
+                settings,
+                steps: Vec::new(),
+                exact: 0,
+                different: 0,
+                missing: 0,
+                left_out: 0,
+            },
             began_us: None,
             setup: BTreeSet::new(),
         };
-        for (index, input) in inputs.iter().enumerate() {
-            conversion.input(input).map_err(|error| malformed(index + 2, error.into()))?;
+        for (index, line) in inputs.iter().enumerate() {
+            conversion.advance_to(at_us(line));
+            conversion.input(line).map_err(|error| malformed(index + 2, error.into()))?;
         }
+        conversion.recorded.missing += conversion.received.values().map(VecDeque::len).sum::<usize>();
         Ok(conversion.recorded)
     }
 
@@ -165,6 +193,9 @@ fn settings_of(header: &Header) -> Result<String, LineError> {
         add("seed", &header.seed.to_string());
     }
     add("start", &header.wall_ms.to_string());
+    if header.e > 0 {
+        add("event", &header.e.to_string());
+    }
     if let Some(checks) = &header.checks {
         add("check", &checks.join(" "));
     }
@@ -172,10 +203,10 @@ fn settings_of(header: &Header) -> Result<String, LineError> {
     let standard = standard.first();
     for (index, config) in nodes.iter().enumerate() {
         let is_standard =
-            |name: &str, value: &str| standard.and_then(|config| config.get(name)).as_deref() == Some(value);
+            |name: &str, value: &str| standard.and_then(|config| config.get(name)) == Some(value);
         for (name, value) in config.matching(b"*") {
-            let is_shared = nodes.iter().all(|other| other.get(name).as_deref() == Some(&*value));
-            if is_standard(name, &value) || (is_shared && index > 0) {
+            let is_shared = nodes.iter().all(|other| other.get(name) == Some(value));
+            if is_standard(name, value) || (is_shared && index > 0) {
                 continue;
             }
             let of = if is_shared { "config".to_owned() } else { format!("config@{index}") };
@@ -185,35 +216,32 @@ fn settings_of(header: &Header) -> Result<String, LineError> {
     Ok(text)
 }
 
-/// Returns the inputs of a trace, each with what clients received up to the next one.
-fn inputs(tape: &Tape) -> Result<Vec<Input>, (usize, LineError)> {
-    let mut inputs: Vec<Input> = Vec::new();
+/// Returns the inputs of a trace, and what its clients have received.
+fn inputs(tape: &Tape) -> Result<(Vec<Line>, Received), (usize, LineError)> {
+    let mut inputs = Vec::new();
     let mut readers: BTreeMap<Conn, Connection> = BTreeMap::new();
     for row in 1..tape.rows().len() {
         let line = tape.line(row).map_err(|error| (row + 1, error))?;
         match line {
             Line::Out { c, b, .. } => {
-                let reader = readers.entry(c).or_default();
-                let replies = reader.read(&to_bytes(&b).map_err(|error| (row + 1, error))?);
-                if let Some(input) = inputs.last_mut() {
-                    input.received.entry(c).or_default().extend(replies);
-                }
+                let bytes = to_bytes(&b).map_err(|error| (row + 1, error))?;
+                readers.entry(c).or_default().read(&bytes);
             }
-            Line::Head(_) | Line::Check { .. } | Line::Dig { .. } | Line::Slice { .. } | Line::End { .. } => {
-            }
-            line => inputs.push(Input { line, received: BTreeMap::new() }),
+            Line::Head(_) | Line::Check { .. } | Line::Dig { .. } | Line::Slice { .. } => {}
+            line => inputs.push(line),
         }
     }
-    Ok(inputs)
+    let received = readers.into_iter().map(|(conn, reader)| (conn, reader.into_replies()));
+    Ok((inputs, received.collect()))
 }
 
 /// Gives each connection a name: that of CLIENT SETNAME, or its number. Returns also those that had it from the beginning.
-fn names_of(inputs: &[Input]) -> (BTreeMap<Conn, Who>, BTreeSet<Conn>) {
+fn names_of(inputs: &[Line]) -> (BTreeMap<Conn, Who>, BTreeSet<Conn>) {
     let mut wanted: BTreeMap<Conn, String> = BTreeMap::new();
     let mut named = BTreeSet::new();
     let mut order: Vec<(Conn, bool)> = Vec::new();
-    for input in inputs {
-        match &input.line {
+    for line in inputs {
+        match line {
             Line::Open { c, control, .. } => order.push((*c, *control)),
             Line::Req { c, a, .. } | Line::Setup { c, a, .. } => {
                 let is = |index: usize, word: &str| {
@@ -231,7 +259,7 @@ fn names_of(inputs: &[Input]) -> (BTreeMap<Conn, Who>, BTreeSet<Conn>) {
                     && !wanted.contains_key(c)
                 {
                     wanted.insert(*c, name.clone());
-                    if matches!(input.line, Line::Setup { .. }) {
+                    if matches!(line, Line::Setup { .. }) {
                         named.insert(*c);
                     }
                 }
@@ -272,6 +300,8 @@ fn names_of(inputs: &[Input]) -> (BTreeMap<Conn, Who>, BTreeSet<Conn>) {
 /// A conversion on its way.
 struct Conversion {
     names: BTreeMap<Conn, Who>,
+    /// What the recorded clients have received, as far as it has not been compared.
+    received: BTreeMap<Who, VecDeque<String>>,
     /// The connections that have their names from the beginning.
     named: BTreeSet<Conn>,
     stage: Stage,
@@ -283,60 +313,65 @@ struct Conversion {
 }
 
 impl Conversion {
-    fn input(&mut self, input: &Input) -> Result<(), LineError> {
-        let (step, t) = match &input.line {
-            Line::Open { t, c, .. } => {
+    /// Carries an input out.
+    fn input(&mut self, line: &Line) -> Result<(), LineError> {
+        if let Some(step) = self.step(line)?
+            && !self.perform(step)
+        {
+            self.recorded.left_out += 1;
+        }
+        Ok(())
+    }
+
+    fn advance_to(&mut self, at_us: u64) {
+        let later_us = at_us.saturating_sub(self.stage.now_us());
+        if later_us > 0 {
+            self.perform(Step::Advance { us: later_us });
+        }
+    }
+
+    /// Returns the step that an input is, if it is one.
+    fn step(&mut self, line: &Line) -> Result<Option<Step>, LineError> {
+        Ok(match line {
+            Line::Open { c, .. } => {
                 let is_unnamed = !self.named.contains(c);
-                (self.names.get(c).map(|who| Step::Connect { who: who.clone(), is_unnamed }), *t)
+                let id = Some(c.number).filter(|id| self.stage.next_id(c.node) != Some(*id));
+                self.names.get(c).map(|who| Step::Connect { who: who.clone(), is_unnamed, id })
             }
             Line::Setup { a, c, .. }
                 if self.named.contains(c) && a.get(1).is_some_and(|word| word == "SETNAME") =>
             {
-                return Ok(());
+                None
             }
-            Line::Setup { t, c, a, .. } => {
+            Line::Setup { c, a, .. } => {
                 self.setup.extend(self.names.get(c).cloned());
-                (self.request(c, a)?, *t)
+                self.request(c, a)?
             }
-            Line::Req { t, c, a, el, .. } => {
+            Line::Req { c, a, el, .. } => {
                 if let Some(who) = self.names.get(c) {
                     self.setup.remove(who);
                 }
                 if *el > 0 {
                     self.began_us.get_or_insert(el.saturating_sub(self.stage.elapsed_us()));
                 }
-                (self.request(c, a)?, *t)
+                self.request(c, a)?
             }
-            Line::Close { t, c, .. } | Line::Bad { t, c, .. } | Line::Cut { t, c, .. } => {
+            Line::Close { c, .. } | Line::Bad { c, .. } | Line::Cut { c, .. } => {
                 let who = self.names.get(c).filter(|who| self.stage.is_connected(who));
-                self.recorded.left_out += usize::from(matches!(input.line, Line::Bad { .. }));
-                (who.cloned().map(Step::Disconnect), *t)
+                self.recorded.left_out += usize::from(matches!(line, Line::Bad { .. }));
+                who.cloned().map(Step::Disconnect)
             }
-            Line::Await { t, el, .. } => {
+            Line::Await { el, .. } => {
                 let passed_us = self.stage.elapsed_us().saturating_add(self.began_us.unwrap_or(*el));
-                (Some(Step::Idle { us: el.saturating_sub(passed_us) }), *t)
+                Some(Step::Idle { us: el.saturating_sub(passed_us) })
             }
-            Line::Mark { t, text, .. } => {
-                let text = String::from_utf8_lossy(&to_bytes(text)?)
-                    .split_whitespace()
-                    .collect::<Vec<_>>()
-                    .join(" ");
-                (Some(Step::Say(text.replace("${", "$ {"))), *t)
+            Line::Mark { text, .. } => {
+                let text = String::from_utf8_lossy(&to_bytes(text)?).into_owned();
+                let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                Some(Step::Say(text.replace("${", "$ {")))
             }
-            _ => return Ok(()),
-        };
-        let later_us = t.saturating_sub(self.stage.now_us());
-        if later_us > 0 {
-            self.perform(Step::Advance { us: later_us });
-        }
-        let first = self.recorded.steps.len();
-        if let Some(step) = step
-            && !self.perform(step)
-        {
-            self.recorded.left_out += 1;
-        }
-        self.compare(first, input);
-        Ok(())
+            _ => None,
+        })
     }
 
     /// Returns the step of a request. What only this run's trace is about has none.
@@ -344,45 +379,44 @@ impl Conversion {
         let argv = words.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
         let is_about_trace = argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"SIM.TRACE"))
             && !argv.get(1).is_some_and(|word| word.eq_ignore_ascii_case(b"DIGEST"));
-        let who = self.names.get(conn).filter(|_| !is_about_trace && !argv.is_empty());
-        Ok(who.cloned().map(|who| Step::Send { who, text: command_text(&argv), argv }))
+        let Some(who) = self.names.get(conn).filter(|_| !argv.is_empty()) else { return Ok(None) };
+        if is_about_trace {
+            self.received.get_mut(who).map(VecDeque::pop_front);
+            return Ok(None);
+        }
+        Ok(Some(Step::Send { who: who.clone(), text: command_text(&argv), argv }))
     }
 
     /// Carries a step out, and keeps it with what clients receive. Returns false if it cannot be carried out.
     fn perform(&mut self, step: Step) -> bool {
-        let written = carry_out(&mut self.stage, step);
-        let is_done = written.is_some();
-        self.recorded.steps.extend(written);
-        is_done
+        let Some(mut written) = carry_out(&mut self.stage, step) else { return false };
+        for (who, expected) in &mut written.expected {
+            // The replies to these requests are not recorded.
+            if !self.setup.contains(who) {
+                expected.iter_mut().for_each(|expected| self.compare(who, expected));
+            }
+        }
+        self.recorded.steps.push(written);
+        true
     }
 
-    /// Compares what the clients have received since a step with what was recorded, and makes patterns of what differs.
-    fn compare(&mut self, first: usize, input: &Input) {
-        let mut recorded: BTreeMap<&Who, Vec<&String>> = BTreeMap::new();
-        for (conn, replies) in &input.received {
-            if let Some(who) = self.names.get(conn) {
-                recorded.entry(who).or_default().extend(replies);
+    /// Compares a reply with what was recorded next. Makes a pattern of it if that is something else.
+    fn compare(&mut self, who: &Who, expected: &mut Expected) {
+        let Expected::Text(text) = &*expected else { return };
+        let known = self.received.entry(who.clone()).or_default();
+        let pattern = known.front().map(|reply| common(text, reply));
+        if pattern.as_deref() == Some("*")
+            && let Some(ahead) = known.iter().take(AHEAD).position(|reply| reply == text)
+        {
+            self.recorded.missing += known.drain(..ahead).count();
+        }
+        match known.pop_front() {
+            Some(reply) if reply == *text => self.recorded.exact += 1,
+            _ => {
+                self.recorded.different += 1;
+                *expected = Expected::Pattern(pattern.unwrap_or_else(|| "*".to_owned()));
             }
         }
-        let Recorded { steps, exact, different, .. } = &mut self.recorded;
-        for (who, expected) in steps[first..].iter_mut().flat_map(|written| &mut written.expected) {
-            if self.setup.contains(who) {
-                continue;
-            }
-            let known = recorded.entry(who).or_default();
-            for expected in expected {
-                let Expected::Text(text) = &*expected else { continue };
-                match (!known.is_empty()).then(|| known.remove(0)) {
-                    Some(reply) if reply == text => *exact += 1,
-                    Some(reply) => {
-                        *expected = Expected::Pattern(common(text, reply));
-                        *different += 1;
-                    }
-                    None => *different += 1,
-                }
-            }
-        }
-        *different += recorded.values().map(Vec::len).sum::<usize>();
     }
 }
 

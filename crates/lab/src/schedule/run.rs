@@ -84,6 +84,9 @@ impl Schedule {
             wall_start_ms: self.options.wall_start_ms,
             nodes: self.configs.clone(),
         });
+        if self.event > 0 {
+            stage.lab.begin_at(self.event, 0);
+        }
         if let Some(checks) = &self.checks {
             stage.lab.start_checks(checks.clone());
         }
@@ -154,6 +157,11 @@ impl Stage {
         self.elapsed_us
     }
 
+    /// Returns the id of the next connection to a node.
+    pub fn next_id(&self, node: usize) -> Option<u64> {
+        self.lab.world().nodes().get(node).map(|node| node.sessions.next_number())
+    }
+
     /// Returns whether a client is connected.
     pub fn is_connected(&self, who: &Who) -> bool {
         self.clients.get(who).is_some_and(|client| client.conn.is_some())
@@ -174,9 +182,9 @@ impl Stage {
                 tell("");
                 tell(&format!("Outcome: {text}"));
             }
-            Step::Connect { who, is_unnamed } => {
+            Step::Connect { who, is_unnamed, id } => {
                 tell(&format!("  {step}"));
-                self.connect(who, !is_unnamed)?;
+                self.connect(who, !is_unnamed, *id)?;
             }
             Step::Disconnect(who) => {
                 tell(&format!("  {step}"));
@@ -227,10 +235,15 @@ impl Stage {
     }
 
     /// Connects a client. `names`: whether it also gets its name.
-    fn connect(&mut self, who: &Who, names: bool) -> Result<ConnId, Failure> {
+    fn connect(&mut self, who: &Who, names: bool, id: Option<u64>) -> Result<ConnId, Failure> {
         let (node, nodes) = (who.node.unwrap_or(0), self.lab.world().nodes().len());
         if node >= nodes {
             return Err(Failure::NoSuchNode { node, nodes });
+        }
+        if let Some(id) = id.filter(|id| self.next_id(node).is_none_or(|next| *id < next)) {
+            return Err(Failure::Wrong(format!(
+                "the id {id} is too low: other clients have had it or a higher one"
+            )));
         }
         let client = self.clients.entry(who.clone()).or_default();
         if client.conn.is_some() {
@@ -239,10 +252,13 @@ impl Stage {
         self.opened += 1;
         let addr = format!("127.0.0.1:{}", 50_000 + self.opened);
         let laddr = format!("127.0.0.1:{}", 6379 + node);
-        let conn = match who.has_control_port() {
-            true => self.lab.open_control(addr, laddr),
-            false => self.lab.open(node, addr, laddr),
+        let has_control_port = who.has_control_port();
+        let conn = match id {
+            Some(id) => self.lab.open_numbered(node, id, has_control_port, addr, laddr),
+            None if has_control_port => Some(self.lab.open_control(addr, laddr)),
+            None => Some(self.lab.open(node, addr, laddr)),
         };
+        let conn = conn.ok_or(Failure::NoSuchNode { node, nodes })?;
         client.conn = Some(conn);
         client.bytes.clear();
         self.by_conn.insert((conn.node, conn.session.number), who.clone());
@@ -259,7 +275,7 @@ impl Stage {
         let not_sent = |error| Failure::NotSent { client: who.to_string(), error };
         let conn = match known {
             Some(client) => client.conn.ok_or_else(|| not_sent(CallError::Closed))?,
-            None => self.connect(who, true)?,
+            None => self.connect(who, true, None)?,
         };
         self.last = Some(who.clone());
         self.forget_replies_to_control(who)?;
@@ -423,11 +439,16 @@ fn is_error(shown: &str) -> bool {
 }
 
 impl Connection {
-    /// Returns the replies that are complete with these bytes.
-    pub fn read(&mut self, bytes: &[u8]) -> Vec<String> {
+    /// Receives bytes.
+    pub fn read(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
         self.decode(false);
-        self.unread.drain(..).collect()
+    }
+
+    /// Returns everything that was received, at the end of the connection.
+    pub fn into_replies(mut self) -> VecDeque<String> {
+        self.decode(true);
+        self.unread
     }
 
     /// Reads the replies that have arrived. What is left at the end of the connection is no reply.

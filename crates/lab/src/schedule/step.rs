@@ -118,10 +118,11 @@ pub struct Claim {
 pub enum Step {
     Say(String),
     Outcome(String),
-    /// A client connects. Unless `is_unnamed`, its connection has its name.
+    /// A client connects. Unless `is_unnamed`, its connection has its name. `id`: its CLIENT ID.
     Connect {
         who: Who,
         is_unnamed: bool,
+        id: Option<u64>,
     },
     Disconnect(Who),
     /// A client sends a command. `text` is how the schedule writes it.
@@ -152,7 +153,7 @@ pub enum Step {
 
 /// The forms of a line, for error texts.
 const LINE: &str = "one of: CLIENT: COMMAND, = REPLY, ~ PATTERN, CLIENT <- REPLY, CLIENT <~ PATTERN, connect, disconnect, \
-    advance, idle, mark, elapsed, violations, holds, repeat, end, let, script, include, nodes, seed, start, version, config, check, \
+    advance, idle, mark, elapsed, violations, holds, repeat, end, let, script, include, nodes, seed, start, event, version, config, check, \
     > text, outcome: text, # comment";
 
 const WHO: &str = "a client: NAME or NAME@NODE, of letters, digits, '_', '-' and '.'";
@@ -203,9 +204,20 @@ impl Step {
         };
         match head {
             "connect" => {
-                let unnamed = rest.strip_suffix("unnamed").filter(|name| name.ends_with(char::is_whitespace));
-                let who = client(unnamed.map_or(rest, str::trim_end))?;
-                Ok(Step::Connect { who, is_unnamed: unnamed.is_some() })
+                let name = rest.split_whitespace().next().unwrap_or(rest);
+                let who = client(name)?;
+                let options: Vec<&str> = rest[name.len()..].split_whitespace().collect();
+                let (is_unnamed, id) = match options[..] {
+                    [] => (false, None),
+                    ["unnamed"] => (true, None),
+                    ["id", id] => (false, id_of(id)),
+                    ["unnamed", "id", id] => (true, id_of(id)),
+                    _ => (false, None),
+                };
+                if id.is_none() && options.len() > usize::from(is_unnamed) {
+                    return Err((column_of(line, rest), syntax(rest, "CLIENT [unnamed] [id N]")));
+                }
+                Ok(Step::Connect { who, is_unnamed, id })
             }
             "disconnect" => client(rest).map(Step::Disconnect),
             "advance" => us().map(|us| Step::Advance { us }),
@@ -240,6 +252,11 @@ pub(super) fn syntax(found: &str, expected: &'static str) -> Failure {
     Failure::Syntax { found: found.to_owned(), expected }
 }
 
+/// Parses a CLIENT ID: large ones are left for the clients that come later.
+fn id_of(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|id| *id < 1 << 53)
+}
+
 /// Parses a number of ms with up to three decimals.
 fn us_of(text: &str) -> Option<u64> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
@@ -264,8 +281,9 @@ impl fmt::Display for Step {
         match self {
             Step::Say(text) => write!(f, "> {text}"),
             Step::Outcome(text) => write!(f, "outcome: {text}"),
-            Step::Connect { who, is_unnamed } => {
-                write!(f, "connect {who}{}", if *is_unnamed { " unnamed" } else { "" })
+            Step::Connect { who, is_unnamed, id } => {
+                write!(f, "connect {who}{}", if *is_unnamed { " unnamed" } else { "" })?;
+                id.map_or(Ok(()), |id| write!(f, " id {id}"))
             }
             Step::Disconnect(who) => write!(f, "disconnect {who}"),
             Step::Send { who, text, .. } => write!(f, "{who}: {text}"),
@@ -353,10 +371,10 @@ impl<'a> Directive<'a> {
                 }
             }
             "end" if rest.is_empty() => Directive::End,
-            "nodes" | "seed" | "start" | "version" if rest.is_empty() => {
+            "nodes" | "seed" | "start" | "event" | "version" if rest.is_empty() => {
                 return wrong(rest, "a value");
             }
-            "nodes" | "seed" | "start" | "version" | "check" => {
+            "nodes" | "seed" | "start" | "event" | "version" | "check" => {
                 Directive::Setting { name: head, value: rest }
             }
             _ if head == "config" || head.starts_with("config@") => {
@@ -396,6 +414,8 @@ mod tests {
             "outcome: fine",
             "connect c1@2",
             "connect c1 unnamed",
+            "connect c1 unnamed id 7",
+            "connect c1 id 7",
             "disconnect c1",
             "c1@2: SET k \"v w\"",
             "= OK",

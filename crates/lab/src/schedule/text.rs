@@ -77,6 +77,8 @@ pub struct Schedule {
     pub(super) configs: Vec<Config>,
     /// What must hold at some point, and where the text says so.
     pub(super) claims: Vec<(Place, Claim)>,
+    /// The number of the last event before the run.
+    pub(super) event: u64,
     /// The checks that are on from the beginning.
     pub(super) checks: Option<Checks>,
     /// Whether the schedule turns checks on or off itself.
@@ -96,6 +98,7 @@ impl Schedule {
             options: SimOptions::default(),
             settings: Vec::new(),
             claims: Vec::new(),
+            event: 0,
             checks: None,
             has_checks: false,
             has_steps: false,
@@ -103,8 +106,8 @@ impl Schedule {
         };
         let items = reader.file(name, text, 0)?;
         let configs = reader.configs()?;
-        let Reader { files, variables, options, claims, checks, has_checks, .. } = reader;
-        Ok(Schedule { files, items, variables, options, configs, claims, checks, has_checks })
+        let Reader { files, variables, options, claims, event, checks, has_checks, .. } = reader;
+        Ok(Schedule { files, items, variables, options, configs, claims, event, checks, has_checks })
     }
 
     /// Returns the title: the comment in the first line, if there is one.
@@ -197,6 +200,7 @@ struct Reader<'a> {
     options: SimOptions,
     settings: Vec<Setting>,
     claims: Vec<(Place, Claim)>,
+    event: u64,
     checks: Option<Checks>,
     has_checks: bool,
     has_steps: bool,
@@ -362,6 +366,10 @@ impl Reader<'_> {
             "seed" => match value.parse() {
                 Ok(seed) => self.options.seed = seed,
                 Err(_) => return number("a number"),
+            },
+            "event" => match value.parse() {
+                Ok(event) if event < 1 << 53 => self.event = event,
+                _ => return number("the number of an event"),
             },
             "start" => match value.parse() {
                 Ok(ms) if (0..1 << 53).contains(&ms) => self.options.wall_start_ms = ms,
