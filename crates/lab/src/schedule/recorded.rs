@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt::Write;
 
-use super::failure::ScheduleError;
+use super::failure::{Failure, ScheduleError};
 use super::run::{Connection, Stage};
-use super::shrink::Search;
+use super::shrink::{Search, fewer};
 use super::step::{Claim, Expected, Step, Who, command_text};
 use super::text::{NoFiles, Schedule};
 use super::words::{in_quotes, quote};
@@ -140,19 +140,23 @@ impl Recorded {
         let predicate = Predicate::parse(text, read)?;
         let may_check = !self.settings.lines().any(|line| line.starts_with("check"))
             && !self.steps.iter().any(|written| turns_checks(&written.step));
-        stage(&self.settings).map_err(|error| error.to_string())?;
-        let judged = || {
-            let mut stage = match stage(&self.settings) {
-                Ok(stage) => stage,
-                Err(_) => unreachable!("the same settings were applied before"),
-            };
+        let judged = |settings: &str| {
+            let mut stage = stage(settings).map_err(|error| Failure::Wrong(error.to_string()))?;
             stage.add_judge(text.to_owned(), &predicate, may_check);
-            stage
+            Ok(stage)
         };
+        let failed = |failure: Failure| failure.to_string();
         let steps: Vec<Step> = self.steps.iter().map(|written| written.step.clone()).collect();
-        let shortest = Search::new(&judged, text).shortest(&steps);
-        let Some(shortest) = shortest.map_err(|failure| failure.to_string())? else { return Ok(None) };
-        let mut stage = judged();
+        let mut search = Search::new(text);
+        let begin = || judged(&self.settings);
+        let Some(shortest) = search.shortest(&begin, &steps).map_err(failed)? else { return Ok(None) };
+        let settings = fewer(self.settings.lines().collect(), |lines: &[&str]| {
+            let settings = joined(lines);
+            // A line about a node needs that which adds the node.
+            Ok(stage(&settings).is_ok() && search.shows(&|| judged(&settings), &shortest)?)
+        });
+        let settings = joined(&settings.map_err(failed)?);
+        let mut stage = judged(&settings).map_err(failed)?;
         // What has no effect in the shortest run is gone; a client may still wait when it should send.
         let mut left: Vec<Written> =
             shortest.into_iter().filter_map(|step| carry_out(&mut stage, step)).collect();
@@ -160,8 +164,12 @@ impl Recorded {
         let count = left.len();
         left.push(Written { step: Step::Holds(claim), expected: Vec::new() });
         let title = format!("# The shortest run found for: {}\n", text.trim());
-        Ok(Some(Shrunk { text: write(title + &self.settings, &left), steps: steps.len(), left: count }))
+        Ok(Some(Shrunk { text: write(title + &settings, &left), steps: steps.len(), left: count }))
     }
+}
+
+fn joined(lines: &[&str]) -> String {
+    lines.iter().flat_map(|line| [line, "\n"]).collect()
 }
 
 fn turns_checks(step: &Step) -> bool {
@@ -192,7 +200,9 @@ fn settings_of(header: &Header) -> Result<String, LineError> {
     if header.seed != defaults.seed {
         add("seed", &header.seed.to_string());
     }
-    add("start", &header.wall_ms.to_string());
+    if header.wall_ms != defaults.wall_start_ms {
+        add("start", &header.wall_ms.to_string());
+    }
     if header.e > 0 {
         add("event", &header.e.to_string());
     }

@@ -41,37 +41,43 @@ pub fn fewer<T: Clone, E>(
     Ok(items)
 }
 
+/// Creates the server of a run.
+pub type Begin<'a> = &'a dyn Fn() -> Result<Stage, Failure>;
+
 /// Looks for fewer steps after which a predicate holds.
 pub struct Search<'a> {
-    /// Creates the server.
-    stage: &'a dyn Fn() -> Stage,
     predicate: &'a str,
     work: usize,
 }
 
 impl<'a> Search<'a> {
-    /// Prepares to look for a predicate that the servers of `stage` judge.
-    pub fn new(stage: &'a dyn Fn() -> Stage, predicate: &'a str) -> Search<'a> {
-        Search { stage, predicate, work: 0 }
+    /// Prepares to look for a predicate, which the servers judge.
+    pub fn new(predicate: &'a str) -> Search<'a> {
+        Search { predicate, work: 0 }
+    }
+
+    /// Returns whether the predicate comes to hold.
+    ///
+    /// # Errors
+    /// The server cannot be created, or the script of the predicate fails.
+    pub fn shows(&mut self, begin: Begin, steps: &[Step]) -> Result<bool, Failure> {
+        Ok(self.first_bad(begin, steps)?.is_some())
     }
 
     /// Returns the number of the step after which the predicate holds for the first time.
     ///
     /// # Errors
-    /// The script of the predicate fails.
-    fn first_bad(&mut self, steps: &[Step]) -> Result<Option<usize>, Failure> {
-        let mut stage = (self.stage)();
+    /// As [`shows`](Self::shows).
+    fn first_bad(&mut self, begin: Begin, steps: &[Step]) -> Result<Option<usize>, Failure> {
+        let mut stage = begin()?;
         for (index, step) in steps.iter().enumerate() {
             self.work += 1;
             if self.work > MAX_WORK {
                 break;
             }
-            match stage.perform(step, &mut |_| {}) {
-                // Another future: this client waits, or is gone.
-                Ok(())
-                | Err(Failure::NotSent { .. } | Failure::NeverConnected(_) | Failure::AlreadyConnected(_)) => {
-                }
-                Err(_) => break,
+            // In another future a client may be waiting, or gone. Only a script without an end is the end of the run.
+            if let Err(Failure::Limit(_)) = stage.perform(step, &mut |_| {}) {
+                break;
             }
             if stage.holds(self.predicate)? {
                 return Ok(Some(index));
@@ -83,22 +89,22 @@ impl<'a> Search<'a> {
     /// Returns the fewest steps found, or `None` if the predicate never holds.
     ///
     /// # Errors
-    /// The script of the predicate fails.
-    pub fn shortest(&mut self, steps: &[Step]) -> Result<Option<Vec<Step>>, Failure> {
-        let Some(last) = self.first_bad(steps)? else { return Ok(None) };
+    /// As [`shows`](Self::shows).
+    pub fn shortest(&mut self, begin: Begin, steps: &[Step]) -> Result<Option<Vec<Step>>, Failure> {
+        let Some(last) = self.first_bad(begin, steps)? else { return Ok(None) };
         let mut best = steps[..=last].to_vec();
-        best = self.without_groups(best, &key_of)?;
-        best = self.without_groups(best, &|step| client_of(step).map(|who| who.to_string()))?;
+        best = self.without_groups(begin, best, &key_of)?;
+        best = self.without_groups(begin, best, &|step| client_of(step).map(|who| who.to_string()))?;
         loop {
             let before = best.clone();
-            best = fewer(best, |steps| Ok::<_, Failure>(self.first_bad(steps)?.is_some()))?;
-            self.remove_pairs(&mut best)?;
-            self.round_times(&mut best)?;
+            best = fewer(best, |steps| self.shows(begin, steps))?;
+            self.remove_pairs(begin, &mut best)?;
+            self.round_times(begin, &mut best)?;
             if best == before {
                 break;
             }
         }
-        let last = self.first_bad(&best)?.map_or(best.len(), |last| last + 1);
+        let last = self.first_bad(begin, &best)?.map_or(best.len(), |last| last + 1);
         best.truncate(last);
         Ok(Some(best))
     }
@@ -106,6 +112,7 @@ impl<'a> Search<'a> {
     /// Removes all steps of a group at once, as long as the predicate comes to hold. Steps without a group stay.
     fn without_groups(
         &mut self,
+        begin: Begin,
         steps: Vec<Step>,
         group_of: &dyn Fn(&Step) -> Option<String>,
     ) -> Result<Vec<Step>, Failure> {
@@ -115,14 +122,12 @@ impl<'a> Search<'a> {
                 |step: &&Step| group_of(step).is_none_or(|group| kept.binary_search(&group).is_ok());
             steps.iter().filter(is_kept).cloned().collect::<Vec<Step>>()
         };
-        let kept = fewer(groups.into_iter().collect(), |kept: &[String]| {
-            Ok::<_, Failure>(self.first_bad(&of(kept))?.is_some())
-        })?;
+        let kept = fewer(groups.into_iter().collect(), |kept: &[String]| self.shows(begin, &of(kept)))?;
         Ok(of(&kept))
     }
 
     /// Removes pairs of steps, where there are few: a transaction's beginning and end, a link that goes down and up.
-    fn remove_pairs(&mut self, best: &mut Vec<Step>) -> Result<(), Failure> {
+    fn remove_pairs(&mut self, begin: Begin, best: &mut Vec<Step>) -> Result<(), Failure> {
         let mut second = best.len().min(MAX_PAIRS);
         while second > 1 {
             second -= 1;
@@ -130,7 +135,7 @@ impl<'a> Search<'a> {
                 let mut rest = best.clone();
                 rest.remove(second);
                 rest.remove(first);
-                if self.first_bad(&rest)?.is_some() {
+                if self.shows(begin, &rest)? {
                     *best = rest;
                     second = second.saturating_sub(1).min(best.len());
                     break;
@@ -141,7 +146,7 @@ impl<'a> Search<'a> {
     }
 
     /// Adds times that follow each other up, and rounds them up to seconds or ms.
-    fn round_times(&mut self, best: &mut Vec<Step>) -> Result<(), Failure> {
+    fn round_times(&mut self, begin: Begin, best: &mut Vec<Step>) -> Result<(), Failure> {
         let mut index = 0;
         while index < best.len() {
             if let [Step::Advance { us: first }, Step::Advance { us: second }] =
@@ -150,7 +155,7 @@ impl<'a> Search<'a> {
                 let mut joined = best.clone();
                 joined.remove(index);
                 joined[index] = Step::Advance { us: first + second };
-                if self.first_bad(&joined)?.is_some() {
+                if self.shows(begin, &joined)? {
                     *best = joined;
                     continue;
                 }
@@ -159,7 +164,7 @@ impl<'a> Search<'a> {
                 for unit in [1_000_000, 1_000] {
                     let mut rounded = best.clone();
                     rounded[index] = Step::Advance { us: us.div_ceil(unit) * unit };
-                    if rounded[index] != best[index] && self.first_bad(&rounded)?.is_some() {
+                    if rounded[index] != best[index] && self.shows(begin, &rounded)? {
                         *best = rounded;
                         break;
                     }
