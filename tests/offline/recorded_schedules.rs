@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use redlatch::{Client, Sim, SimOptions};
 use redlatch_core::rng::Rng;
+use redlatch_lab::demo::DEMOS;
 use redlatch_lab::schedule::{NoFiles, Recorded, Schedule};
 use redlatch_lab::trace::Tape;
 
@@ -96,6 +97,26 @@ fn a_schedule_repeats_the_run() {
     let other = recorded.text().replace("SET k3 v3", "SET k3 v4 NX");
     run(&(other + "app: GET k3\n= nil\n")).unwrap();
     assert!(run(&recorded.text().replace("DECR n", "INCR n")).is_err());
+}
+
+/// The demos and the recipes of the page, as recorded runs.
+#[test]
+fn schedules_become_traces_and_schedules_again() {
+    let page = fs::read_to_string("docs/scenarios.md").unwrap();
+    let recipes = page.split("```schedule\n").skip(1).map(|rest| rest.split_once("```").unwrap().0);
+    let texts: Vec<&str> = DEMOS.iter().map(|demo| demo.text).chain(recipes).collect();
+    let (mut exact, mut different) = (0, 0);
+    for text in &texts {
+        let schedule = Schedule::parse("s.txt", text.as_bytes(), &mut NoFiles).unwrap();
+        let report = schedule.run_traced(&mut NoFiles, &mut |_| {});
+        assert_eq!(report.error, None);
+        let recorded = recorded(&report.trace.unwrap());
+        run(&recorded.text()).unwrap_or_else(|error| panic!("{error} in\n{}of\n{text}", recorded.text()));
+        exact += recorded.exact;
+        different += recorded.different + recorded.left_out;
+    }
+    println!("{} schedules, {exact} replies as recorded, {different} different", texts.len());
+    assert!(texts.len() > 50 && exact > 300 && different <= 3, "{exact} {different}");
 }
 
 #[test]
