@@ -138,7 +138,7 @@ fn every_recipe_uses_what_its_row_names() {
                     None => false,
                 })
             };
-            assert!(lines.iter().any(|line| fits(line)), "row {number} has no recipe with '{named}'");
+            assert!(lines.iter().any(fits), "row {number} has no recipe with '{named}'");
         }
     }
 }
