@@ -45,7 +45,7 @@ const SUBCOMMANDS: &[Row] = &[
     },
     Row {
         name: "demo",
-        summary: "show how distributed locks fail, step by step",
+        summary: "run schedules, your own or those that show how locks fail",
         run: |args| demo::main(args),
     },
     Row {
@@ -75,7 +75,7 @@ const SUBCOMMANDS: &[Row] = &[
     },
     Row {
         name: "trace",
-        summary: "show recorded runs, compare two, find what made a violation inevitable",
+        summary: "show recorded runs, compare two, find causes, make schedules of them",
         run: |args| trace::main(args),
     },
 ];

@@ -1,15 +1,18 @@
-//! `redlatch trace`: shows a trace in readable form, compares two, and finds what made a violation inevitable.
+//! `redlatch trace`: shows a trace in readable form, compares two, finds what made a violation inevitable, and makes a schedule
+//! of it.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use super::travel::{self, Futures};
+use redlatch_lab::schedule::Recorded;
 use redlatch_lab::trace::show::Timeline;
 use redlatch_lab::trace::{Tape, cost, svg};
 use redlatch_lab::travel::{Journey, Parting};
 
-/// Shows a trace as a timeline, or the cost of its scripts; compares two traces; finds what made a violation inevitable.
+/// Shows a trace as a timeline, or the cost of its scripts; compares two traces; finds what made a violation inevitable;
+/// makes a schedule of it.
 #[derive(Parser, Debug)]
 #[command(name = "redlatch trace", bin_name = "redlatch trace", max_term_width = 100)]
 struct Cli {
@@ -42,6 +45,17 @@ enum Action {
         find: String,
         #[command(flatten)]
         futures: Futures,
+    },
+    /// Prints a schedule that repeats the run: redlatch demo FILE runs it. It expects the replies that were recorded; what
+    /// depends on real time or on the numbers of events is a pattern.
+    ToSchedule {
+        file: String,
+        /// Shrink it to the shortest schedule that still shows what --keep names.
+        #[arg(long, requires = "keep")]
+        shrink: bool,
+        /// What has to hold at the end; redlatch replay --help lists the forms. The exit code is 1 if it never holds.
+        #[arg(long, value_name = "PREDICATE", requires = "shrink")]
+        keep: Option<String>,
     },
 }
 
@@ -86,6 +100,7 @@ fn run(action: Action) -> Result<ExitCode, String> {
             }
         }
         Action::Blame { file, find, futures } => return blame(&read(&file)?, &find, &futures),
+        Action::ToSchedule { file, keep, .. } => return to_schedule(&read(&file)?, keep.as_deref()),
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -107,4 +122,28 @@ fn blame(text: &str, predicate: &str, futures: &Futures) -> Result<ExitCode, Str
         None => println!("inevitable from the beginning"),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the schedule of a run, and says on standard error how well it repeats the run.
+fn to_schedule(text: &str, keep: Option<&str>) -> Result<ExitCode, String> {
+    let recorded = Recorded::of(&Tape::of(text)).map_err(|error| error.to_string())?;
+    let Some(predicate) = keep else {
+        print!("{}", recorded.text());
+        let Recorded { exact, different, missing, left_out, .. } = recorded;
+        eprintln!(
+            "{exact} replies as recorded, {different} different, {missing} missing, {left_out} inputs left out"
+        );
+        return Ok(ExitCode::SUCCESS);
+    };
+    match recorded.shrink(predicate, travel::read_script)? {
+        Some(shrunk) => {
+            print!("{}", shrunk.text);
+            eprintln!("{} of {} steps", shrunk.left, shrunk.steps);
+            Ok(ExitCode::SUCCESS)
+        }
+        None => {
+            println!("{predicate}: never");
+            Ok(ExitCode::from(1))
+        }
+    }
 }

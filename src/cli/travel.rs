@@ -132,7 +132,12 @@ impl From<TravelError> for Stop {
 
 /// Parses a predicate; its script comes from a file.
 pub fn predicate(text: &str) -> Result<Predicate, String> {
-    Predicate::parse(text, |path| std::fs::read(path).map_err(|error| format!("cannot read {path}: {error}")))
+    Predicate::parse(text, read_script)
+}
+
+/// Reads the script of a predicate.
+pub fn read_script(path: &str) -> Result<Vec<u8>, String> {
+    std::fs::read(path).map_err(|error| format!("cannot read {path}: {error}"))
 }
 
 fn travel(tape: &Tape, args: &Args) -> Result<ExitCode, Stop> {

@@ -105,6 +105,7 @@ targets! {
     jars "jar" 2000
     classes "class" 2000
     lock_descriptions "own" 2000
+    scripted_schedules "demo" 1000
     schedule_tokens "token" 2000
     reports "report" 2000
 }

@@ -1,5 +1,7 @@
-//! Targets that read the files of `redlatch fuzz`: jars, descriptions of locks, and reports.
+//! Targets that read files: jars, descriptions of locks, reports, and schedules.
 
+use redlatch_lab::schedule::{NoFiles, Recorded, Schedule};
+use redlatch_lab::trace::Tape;
 use redlatch_locks::fuzz::schedule::{Step, decode};
 use redlatch_locks::fuzz::{branches, report as reports, runner_for};
 use redlatch_locks::invariant::Rules;
@@ -49,6 +51,27 @@ pub fn own(bytes: &[u8]) {
     run_schedule(&scripts, "own", &steps);
     for script in scripts.scripts() {
         branches::mark(&script.text);
+    }
+}
+
+/// Runs a schedule, and makes another one of the recorded run. Fails if that has another outcome than it expects.
+pub fn demo(bytes: &[u8]) {
+    let Ok(schedule) = Schedule::parse("demo", bytes, &mut NoFiles) else { return };
+    // Long loops and scripts without an end take their time until they reach their limits.
+    if ["repeat", "while", "until"]
+        .iter()
+        .any(|word| bytes.windows(word.len()).any(|part| part == word.as_bytes()))
+    {
+        return;
+    }
+    let report = schedule.run_traced(&mut NoFiles, &mut |_| {});
+    let trace = report.trace.unwrap_or_default();
+    let Ok(recorded) = Recorded::of(&Tape::of(&trace)) else { return };
+    let text = recorded.text();
+    let again = Schedule::parse("recorded", text.as_bytes(), &mut NoFiles)
+        .and_then(|schedule| schedule.run(&mut NoFiles, &mut |_| {}));
+    if let Err(error) = again {
+        panic!("{error} in\n{text}");
     }
 }
 

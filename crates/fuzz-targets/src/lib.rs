@@ -11,7 +11,7 @@
 //! | `server` | `commands`, `schedule`, `token`: whole servers |
 //! | `session` | `session`, `trace`: several clients of a server, from the command table |
 //! | `dump` | `dump`: serialized values |
-//! | `files` | `jar`, `class`, `own`, `report`: what `redlatch fuzz` reads |
+//! | `files` | `jar`, `class`, `own`, `report`: what `redlatch fuzz` reads; `demo`: schedules |
 
 mod dump;
 mod files;
@@ -45,6 +45,7 @@ pub const TARGETS: &[Target] = &[
     Target { name: "jar", run: files::jar },
     Target { name: "class", run: files::class },
     Target { name: "own", run: files::own },
+    Target { name: "demo", run: files::demo },
     Target { name: "token", run: server::token },
     Target { name: "report", run: files::report },
 ];

@@ -5,13 +5,16 @@
 //! - `travel`: any moment of a recorded run, the first bad one, and other futures.
 //! - [`handle`]: the SIM.* commands as methods, for tests in Rust.
 //! - [`sim`]: the same server in process, without sockets, for tests in Rust.
-//! - [`demo`]: schedules that show how distributed locks fail.
+//! - `schedule`: text files that say what clients send and receive, and when; `demo`: those that show how distributed locks fail.
 //!
 //! May use `redlatch-core` and `redlatch-locks`; the program and `redlatch-compare` use it.
 
 pub mod control;
+#[cfg(feature = "replay")]
 pub mod demo;
 pub mod handle;
+#[cfg(feature = "replay")]
+pub mod schedule;
 pub mod sim;
 pub mod trace;
 #[cfg(feature = "replay")]

@@ -2,6 +2,7 @@
 
 use super::runner::{Difference, Fatal, Outcome, Pace, Runner};
 use super::step::Step;
+use redlatch_lab::schedule::fewer;
 
 /// The most runs spent on one difference.
 const BUDGET: usize = 400;
@@ -43,27 +44,9 @@ impl Search<'_> {
         Ok(outcome.difference.is_some_and(|difference| difference.command == self.command))
     }
 
-    /// Removes steps by delta debugging: ever smaller parts, as long as the difference remains.
-    fn fewer_steps(&mut self, mut steps: Vec<Step>) -> Result<Vec<Step>, Fatal> {
-        let mut size = steps.len().div_ceil(2);
-        while size > 0 && self.runs < BUDGET {
-            let mut from = 0;
-            let mut found = false;
-            while from < steps.len() && self.runs < BUDGET {
-                let mut rest = steps.clone();
-                rest.drain(from..steps.len().min(from + size));
-                if self.shows(&rest)? {
-                    steps = rest;
-                    found = true;
-                } else {
-                    from += size;
-                }
-            }
-            if !found || size > 1 {
-                size /= 2;
-            }
-        }
-        Ok(steps)
+    /// Removes steps by delta debugging, as long as the difference remains.
+    fn fewer_steps(&mut self, steps: Vec<Step>) -> Result<Vec<Step>, Fatal> {
+        fewer(steps, |rest| Ok(self.runs < BUDGET && self.shows(rest)?))
     }
 
     /// Removes the arguments that do not matter.

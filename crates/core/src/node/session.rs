@@ -461,6 +461,11 @@ impl Sessions {
         self.last_number = number.saturating_sub(1);
     }
 
+    /// Returns the number of the next client.
+    pub fn next_number(&self) -> u64 {
+        self.last_number.saturating_add(1)
+    }
+
     /// Returns the sessions with output that the trace does not contain yet, sorted by number.
     pub fn with_new_output(&mut self) -> SmallVec<[SessionId; 4]> {
         let mut found = SmallVec::new();

@@ -243,7 +243,9 @@ pub fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     }
 }
 
-fn split_word(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+/// Splits off the first word of a line that does not begin with a blank, as [`split_words`] does. Returns the word and what
+/// follows it, or `None` if its quotes are unbalanced.
+pub fn split_word(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut word = Vec::new();
     loop {
         match rest {

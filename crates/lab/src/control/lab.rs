@@ -434,8 +434,13 @@ impl Lab {
     /// Advances the clock by `ms`; a real clock continues from there. Each timer on the way fires at its exact due time. Returns
     /// how many fired.
     pub fn advance(&mut self, ms: u64) -> u64 {
+        self.advance_us(ms.saturating_mul(1000))
+    }
+
+    /// Advances the clock by `us`, as [`advance`](Self::advance) does by ms.
+    pub(crate) fn advance_us(&mut self, us: u64) -> u64 {
         let now_us = self.world.clock().now().mono_us;
-        let fired = self.advance_to(now_us.saturating_add(ms.saturating_mul(1000)));
+        let fired = self.advance_to(now_us.saturating_add(us));
         let clock = self.world.clock_mut();
         clock.set_mode(clock.mode());
         fired

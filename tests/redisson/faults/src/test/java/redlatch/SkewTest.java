@@ -7,6 +7,13 @@ import org.redisson.api.RedissonClient;
 import redlatch.harness.Concurrently.Task;
 import redlatch.harness.Control.Guard;
 
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
 import static java.util.concurrent.TimeUnit.MINUTES;
 import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.*;
@@ -15,10 +22,22 @@ import static redlatch.harness.Concurrently.*;
 /** Jumps of the clock of the machine that Redisson runs on. Needs {@code redlatch run}. */
 class SkewTest extends FaultTest {
 
-    private static final long HOUR_MS = 3_600_000;
+    /** The jump of row 30 of docs/scenarios.md: {@code SIM.CLOCK JUMP <ms> COMMAND}, an hour. */
+    private static final long HOUR_MS = jumpOnThePage();
 
     SkewTest() {
         super(1, LONG_MS);
+    }
+
+    private static long jumpOnThePage() {
+        try {
+            String page = Files.readString(Path.of("../../docs/scenarios.md"));
+            Matcher recipe = Pattern.compile("^> SIM\\.CLOCK JUMP (\\d+) COMMAND$", Pattern.MULTILINE).matcher(page);
+            assertTrue(recipe.find(), "row 30 has a recipe for the clock of a command");
+            return Long.parseLong(recipe.group(1));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     @Test
