@@ -6,6 +6,7 @@ mod support;
 mod dump;
 mod families;
 mod late_script;
+mod linearize;
 mod patterns;
 mod random_differential;
 mod run;
