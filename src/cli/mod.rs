@@ -12,6 +12,7 @@ mod demo;
 mod diff;
 mod directives;
 mod fuzz;
+mod history;
 mod options;
 mod replay;
 mod run;

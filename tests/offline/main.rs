@@ -11,6 +11,7 @@ mod demo;
 mod determinism;
 mod functions;
 mod fuzz_cli;
+mod histories;
 mod hostile;
 mod late_script;
 mod owners;

@@ -3,6 +3,7 @@
 use super::effect::Effect;
 use super::{Conn, History, LockId, MAX_SCRIPTS, Moment, Proof};
 use crate::binding::{Binding, LEASE_MS, OWNER};
+use crate::reply::Reply;
 use crate::role::{Role, recognise};
 use redlatch_core::num::parse_i64;
 use redlatch_core::script::sha1_hex;
@@ -24,6 +25,20 @@ pub enum Says {
     Set,
     /// 1 for a grant.
     Number,
+}
+
+impl Says {
+    /// Returns whether a reply grants the lock.
+    pub fn is_grant(self, reply: Reply) -> bool {
+        match self {
+            Says::Set => reply == Reply::Text(b"OK"),
+            Says::Number => reply == Reply::Int(1),
+            // A fenced lock replies -1 and the token.
+            Says::Script => {
+                reply == Reply::Nil || matches!(reply, Reply::Array(_)) && reply.int() == Some(-1)
+            }
+        }
+    }
 }
 
 /// What a request asks for.

@@ -4,7 +4,7 @@
 //! replies, but all of them keep the owner's token in a string, and get the token as an argument.
 
 use super::asked::Asked;
-use super::{Conn, History, LockId, Moment};
+use super::{Conn, History, LockId, Moment, Pending};
 use crate::check::Start;
 use redlatch_core::store::{Store, Value};
 
@@ -83,14 +83,18 @@ impl History {
                 _ => {}
             }
         }
-        let client = self.clients.entry(running.conn).or_default();
-        let waiting = client.pending.iter_mut().find_map(|pending| match &mut pending.asked {
-            Some(Asked::Script { effects, .. }) if effects.is_none() => Some(effects),
-            _ => None,
-        });
-        if let Some(waiting) = waiting {
-            *waiting = Some(effects);
+        let asked = Asked::Script { effects: Some(effects) };
+        let Some(asked_at) = self.waiting(running.conn).map(|pending| pending.at) else { return };
+        let operations = self.log_asked(asked_at, running.conn, &asked);
+        if let Some(waiting) = self.waiting(running.conn) {
+            (waiting.asked, waiting.operations) = (Some(asked), operations);
         }
+    }
+
+    /// Returns the first request of a client for a script of an unknown kind that has not run yet.
+    fn waiting(&mut self, conn: Conn) -> Option<&mut Pending> {
+        let mut pending = self.clients.get_mut(&conn)?.pending.iter_mut();
+        pending.find(|pending| matches!(pending.asked, Some(Asked::Script { effects: None })))
     }
 
     fn effect(

@@ -10,6 +10,7 @@
 //! | `effect` | what a script of an unknown kind has done to a lock, by the data before and after it |
 //! | `grant` | a lock that a client was told it holds |
 //! | `cause` | what can take a lock from its owner |
+//! | `log`, `export` | the operations from request to reply, and how they are written for others |
 //! | `verdict` | two owners, lost locks, stale unlocks, double counts |
 //!
 //! The account of a lease is a careful one: it begins when the request arrives, not when the reply leaves. An owner whose
@@ -19,7 +20,9 @@
 mod asked;
 mod cause;
 mod effect;
+pub mod export;
 mod grant;
+pub mod log;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,11 +30,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::binding::Binding;
 use crate::check::{Finding, Tally};
 use crate::invariant::Invariant;
+use crate::reply::Reply;
 use crate::role::Role;
 use asked::Asked;
 pub use cause::{Cause, Happening};
 use effect::Running;
 pub use grant::{Conn, Grant};
+use log::Log;
 use redlatch_core::store::Store;
 use redlatch_core::wire::client::value_len;
 
@@ -73,6 +78,8 @@ struct Client {
 struct Pending {
     at: Moment,
     asked: Option<Asked>,
+    /// The numbers of its operations in the log.
+    operations: Vec<u64>,
 }
 
 /// What shows that a key is a lock.
@@ -120,11 +127,19 @@ pub struct History {
     two_owners: Option<Finding>,
     /// The operations on locks that were judged, and those that were not, by reason.
     pub tally: Tally,
+    /// The operations on locks.
+    pub log: Log,
     /// The last event that granted, renewed or released a lock.
     pub last_event: u64,
 }
 
 impl History {
+    /// Returns a history that begins now, after another, or after none. Only the log may go on.
+    pub fn after(earlier: Option<History>) -> History {
+        let log = earlier.map(|earlier| earlier.log.begin_anew()).unwrap_or_default();
+        History { log, ..History::default() }
+    }
+
     /// Returns the first finding of two owners at once.
     pub fn two_owners(&self) -> Option<&Finding> {
         self.two_owners.as_ref()
@@ -158,6 +173,8 @@ impl History {
         if client.is_ignored {
             *client = Client { is_ignored: true, ..Client::default() };
             if let Some(asked) = asked {
+                // Its reply is never seen.
+                self.log_asked(at, conn, &asked);
                 self.leave_out(&format!(
                     "{}: the replies of its connection cannot be followed",
                     asked.object()
@@ -168,9 +185,15 @@ impl History {
         if let Some(asked) = &asked {
             self.note_asked(at, conn, asked);
         }
+        let operations = asked.as_ref().map(|asked| self.log_asked(at, conn, asked)).unwrap_or_default();
         if let Some(client) = self.clients.get_mut(&conn) {
-            client.pending.push_back(Pending { at, asked });
+            client.pending.push_back(Pending { at, asked, operations });
         }
+    }
+
+    /// Logs what a request asks for. Returns the numbers of the operations.
+    fn log_asked(&mut self, at: Moment, conn: Conn, asked: &Asked) -> Vec<u64> {
+        self.log.asked(at, conn, self.group_of(conn.node), asked, &self.locks)
     }
 
     /// Notes that the replies to a client cannot be told from messages.
@@ -199,13 +222,15 @@ impl History {
             begin += len;
             // A message of RESP3 is not a reply.
             if !reply.starts_with(b">")
-                && let Some(Pending { at: asked_at, asked: Some(asked) }) = client.pending.pop_front()
+                && let Some(Pending { at: asked_at, asked: Some(asked), operations }) =
+                    client.pending.pop_front()
             {
-                answered.push((asked_at, asked, reply.to_vec()));
+                answered.push((asked_at, asked, operations, reply.to_vec()));
             }
         }
         client.bytes.drain(..begin);
-        for (asked_at, asked, reply) in answered {
+        for (asked_at, asked, operations, reply) in answered {
+            self.log.answered(at, &operations, &asked, Reply::parse(&reply));
             self.answered(at, conn, asked_at, asked, &reply);
         }
     }
@@ -226,6 +251,9 @@ impl History {
         self.locks.clear();
         self.group.clear();
         self.happenings.clear();
+        self.log = std::mem::take(&mut self.log).begin_anew();
+        let pending = self.clients.values_mut().flat_map(|client| &mut client.pending);
+        pending.for_each(|pending| pending.operations.clear());
     }
 
     fn group_of(&self, node: usize) -> usize {

@@ -16,6 +16,17 @@ const MAX_BETWEEN: usize = 16;
 /// The most owners of a lock for whom the nodes that they asked are remembered.
 const MAX_ASKERS: usize = 16;
 
+/// What a reply tells an owner about his lock.
+struct Told<'a> {
+    at: Moment,
+    asked_at: Moment,
+    conn: Conn,
+    id: &'a LockId,
+    owner: &'a [u8],
+    /// The operation that he has asked for.
+    by: &'static str,
+}
+
 /// Returns whether the name of a key or its value looks like a lock.
 fn looks_like_lock(key: &[u8], owner: &[u8]) -> bool {
     let key = key.to_ascii_lowercase();
@@ -107,15 +118,7 @@ impl History {
         }
         match asked {
             Asked::Acquire { lock, object, owner, lease_ms, says, stored } => {
-                let is_granted = match says {
-                    Says::Set => reply == Reply::Text(b"OK"),
-                    Says::Number => reply == Reply::Int(1),
-                    // A fenced lock replies -1 and the token.
-                    Says::Script => {
-                        reply == Reply::Nil || matches!(reply, Reply::Array(_)) && reply.int() == Some(-1)
-                    }
-                };
-                if is_granted {
+                if says.is_grant(reply) {
                     let token = match reply.element(1) {
                         Reply::Int(token) if matches!(reply, Reply::Array(_)) => Some(token),
                         _ => None,
@@ -180,7 +183,9 @@ impl History {
                 self.released(at, asked_at, conn, (lock, KEY_LOCK, owner, None, true), Reply::Int(1));
             }
             Effect::Deleted { lock } => self.deleted(at, asked_at, conn, &lock),
-            Effect::Missed { lock, owner } => self.lost(at, asked_at, conn, &lock, &owner, "script"),
+            Effect::Missed { lock, owner } => {
+                self.lost(Told { at, asked_at, conn, id: &lock, owner: &owner, by: "script" })
+            }
         }
     }
 
@@ -275,7 +280,7 @@ impl History {
         let is_own = |grant: &Grant| grant.owner == owner && grant.conn.node == conn.node;
         let Some(index) = lock.grants.iter().position(is_own) else {
             if reply == Reply::Int(1) {
-                self.stale(at, asked_at, conn, &id, &owner, "unlock");
+                self.stale(Told { at, asked_at, conn, id: &id, owner: &owner, by: "unlock" });
             }
             return;
         };
@@ -301,14 +306,14 @@ impl History {
                 let is_over = was_over && grant.renewal.is_none();
                 lock.ended.push_back(grant);
                 if is_over {
-                    self.stale(at, asked_at, conn, &id, &owner, "unlock");
+                    self.stale(Told { at, asked_at, conn, id: &id, owner: &owner, by: "unlock" });
                 }
             }
             _ => {
                 // Had it been there, the request itself has released it, and ran twice.
                 if was_first && !was_there {
                     lock.grants[index].releasing = None;
-                    self.lost(at, asked_at, conn, &id, &owner, "unlock");
+                    self.lost(Told { at, asked_at, conn, id: &id, owner: &owner, by: "unlock" });
                 }
                 self.end(&id, &owner, conn);
             }
@@ -384,7 +389,14 @@ impl History {
         if let (Some(owner), None) = (held.next(), held.next()) {
             drop(held);
             let is_plain = object == KEY_LOCK && matches!(reply, Reply::Nil);
-            self.lost(at, asked_at, conn, lock, &owner, if is_plain { "set" } else { "renew" });
+            self.lost(Told {
+                at,
+                asked_at,
+                conn,
+                id: lock,
+                owner: &owner,
+                by: if is_plain { "set" } else { "renew" },
+            });
             self.end(lock, &owner, conn);
         }
     }
@@ -405,7 +417,7 @@ impl History {
             (Some(owner), _) if is_live => self.end(id, &owner, conn),
             (Some(owner), _) | (None, Some(owner)) => {
                 self.end(id, &owner, conn);
-                self.stale(at, asked_at, conn, id, &owner, "delete");
+                self.stale(Told { at, asked_at, conn, id, owner: &owner, by: "delete" });
             }
             (None, None) => {
                 // It may be another connection of the owner's.
@@ -419,15 +431,7 @@ impl History {
     // ---- violations ----------------------------------------------------------------------------------------------
 
     /// Reports a lock that is gone within its lease, although nobody released it.
-    fn lost(
-        &mut self,
-        at: Moment,
-        asked_at: Moment,
-        conn: Conn,
-        id: &LockId,
-        owner: &[u8],
-        by: &'static str,
-    ) {
+    fn lost(&mut self, Told { at, asked_at, conn, id, owner, by }: Told) {
         let Some(lock) = self.locks.get_mut(id) else { return };
         let is_own = |grant: &&mut Grant| grant.owner == owner && grant.conn.node == conn.node;
         let (is_spread, proof) = (lock.is_spread, lock.proof);
@@ -448,15 +452,7 @@ impl History {
     }
 
     /// Reports a release that succeeds after the lease, while another holds the lock.
-    fn stale(
-        &mut self,
-        at: Moment,
-        asked_at: Moment,
-        conn: Conn,
-        id: &LockId,
-        owner: &[u8],
-        by: &'static str,
-    ) {
+    fn stale(&mut self, Told { at, asked_at, conn, id, owner, by }: Told) {
         let Some(lock) = self.locks.get(id).filter(|lock| !lock.is_spread && lock.proof != Proof::None)
         else {
             return;
