@@ -6,6 +6,7 @@ use redlatch_lab::trace::{Replay, Tape};
 use redlatch_lab::travel::history;
 use redlatch_locks::check::Checks;
 use redlatch_locks::datum::Datum;
+use redlatch_locks::history::Cause;
 use redlatch_locks::history::export::Format;
 use redlatch_locks::history::log::MAX_OPERATIONS;
 use redlatch_locks::linearize::{Limit, ModelName, Report, judge, read};
@@ -179,4 +180,47 @@ fn the_live_history_has_the_last_operations() {
     let (edn, report) = export(&trace);
     assert_eq!(report.is_linearizable(), Some(true), "{report}");
     assert!(edn.lines().count() > 2 * MAX_OPERATIONS + trace_so_far.lines().count());
+}
+
+/// Sets another lease for a lock, whoever holds it.
+const EXPIRE: &str = "return redis.call(ARGV[2] == '' and 'pexpire' or 'pexpireat', KEYS[1], ARGV[1])";
+
+#[test]
+fn a_lease_that_its_own_program_shortens_ends_earlier() {
+    let program = "5f0d7c1b-e9a8-4cf3-8d2e-0b1a2c3d4e5f";
+    for (sender, is_own) in [("own", true), ("pool", true), ("fresh", true), ("other", false)] {
+        for with_script in [true, false] {
+            let mut sim = Sim::new(SimOptions::default());
+            sim.check(Checks::default());
+            sim.start_trace();
+            let [own, pool, fresh, other] = [0; 4].map(|node| sim.connect(node));
+            acquire(&mut sim, pool, &format!("{program}:2"), "5");
+            acquire(&mut sim, other, "other:1", "5");
+            sim.advance(6);
+            acquire(&mut sim, own, &format!("{program}:1"), "30000");
+            let sender = match sender {
+                "own" => own,
+                "pool" => pool,
+                "fresh" => fresh,
+                _ => other,
+            };
+            match with_script {
+                true => drop(sim.call(sender, &["EVAL", EXPIRE, "1", "orders", "3", ""])),
+                false => drop(call(&mut sim, sender, "PEXPIRE orders 3")),
+            }
+            sim.advance(4);
+            acquire(&mut sim, pool, &format!("{program}:2"), "30000");
+            let causes: Vec<Option<Cause>> = sim.findings().iter().map(|finding| finding.cause).collect();
+            assert_eq!(causes.is_empty(), is_own, "{causes:?}");
+            assert!(is_own || causes == [Some(Cause::LeaseChange)], "{causes:?}");
+            let unjudged = sim.lab().history_tally().unjudged;
+            assert_eq!(
+                unjudged.keys().any(|why| why.starts_with("expire: ")),
+                sender == fresh,
+                "{unjudged:?}"
+            );
+            let (_, report) = export(&sim.finish_trace());
+            assert_eq!(report.is_linearizable(), Some(is_own), "{report}");
+        }
+    }
 }

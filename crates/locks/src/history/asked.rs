@@ -140,11 +140,14 @@ impl History {
             }
             b"PEXPIRE" | b"EXPIRE" => {
                 let lock = (db, argv.get(1)?.to_vec());
-                let held = self.locks.get(&lock)?.grants.iter().find(|grant| grant.conn == conn)?;
+                let owners = self.owners_behind(conn, &lock);
+                if owners.is_empty() {
+                    return None;
+                }
                 let unit_ms = if name == b"EXPIRE" { 1_000 } else { 1 };
                 let lease_ms = u64::try_from(parse_i64(argv.get(2)?)?).ok()?.saturating_mul(unit_ms);
                 let object = self.locks.get(&lock)?.object;
-                Some(Asked::Renew { owners: vec![held.owner.clone()], locks: vec![lock], object, lease_ms })
+                Some(Asked::Renew { owners, locks: vec![lock], object, lease_ms })
             }
             _ => None,
         }

@@ -18,6 +18,8 @@ pub enum Effect {
     Acquired { lock: LockId, owner: Vec<u8>, lease_ms: Option<u64> },
     /// The key has kept the token that the script was given.
     Kept { lock: LockId, owner: Vec<u8>, lease_ms: Option<u64>, has_new_lease: bool },
+    /// The key of a lock expires at another time. The script names no owner; these are the owners whose client has sent it.
+    Expires { lock: LockId, owners: Vec<Vec<u8>>, lease_ms: Option<u64> },
     /// The key had the token that the script was given, and is gone.
     Released { lock: LockId, owner: Vec<u8> },
     /// The key is gone, and the script was not given the token that it had.
@@ -71,7 +73,7 @@ impl History {
         for (key, before) in &running.before {
             let lock = (running.db, key.clone());
             let after = seen(store, running.db, key);
-            effects.extend(self.effect(lock, before, &after, &running.argv, store.now.wall_ms()));
+            effects.extend(self.effect(lock, before, &after, &running, store.now.wall_ms()));
         }
         for effect in &effects {
             match effect {
@@ -79,6 +81,10 @@ impl History {
                 Effect::Deleted { lock } => {
                     let text = format!("a script deleted the key (client {})", running.conn);
                     self.note(at, lock, super::Cause::Deletion, text);
+                }
+                Effect::Expires { lock, .. } => {
+                    let text = format!("a script changed the lease (client {})", running.conn);
+                    self.note(at, lock, super::Cause::LeaseChange, text);
                 }
                 _ => {}
             }
@@ -98,11 +104,11 @@ impl History {
     }
 
     fn effect(
-        &self,
+        &mut self,
         lock: LockId,
         before: &Seen,
         after: &Seen,
-        argv: &[Vec<u8>],
+        Running { conn, argv, .. }: &Running,
         wall_ms: i64,
     ) -> Option<Effect> {
         let token = |seen: &Seen| seen.as_ref().and_then(|(token, _)| token.clone());
@@ -124,6 +130,9 @@ impl History {
             });
         }
         let grants = &self.locks.get(&lock)?.grants;
+        if before.is_some() && old == new && end_ms(before) != end_ms(after) {
+            return Some(Effect::Expires { owners: self.owners_behind(*conn, &lock), lock, lease_ms });
+        }
         let owner = grants.iter().map(|grant| &grant.owner).find(|owner| argv.contains(owner))?.clone();
         Some(Effect::Missed { lock, owner })
     }

@@ -1,6 +1,7 @@
 //! The operations on locks, from request to reply.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::slice;
 use std::sync::Arc;
 
 use super::asked::{Asked, KEY_LOCK};
@@ -197,23 +198,28 @@ impl Log {
                 locks.iter().map(|lock| push(lock, Function::Delete, b"", None)).collect()
             }
             Asked::Script { effects } => {
-                let effects = effects.iter().flatten().filter_map(|effect| {
-                    Some(match effect {
+                let mut numbers = Vec::new();
+                for effect in effects.iter().flatten() {
+                    let (lock, function, owners, lease_ms) = match effect {
                         Effect::Acquired { lock, owner, lease_ms } => {
-                            (lock, Function::Acquire, &owner[..], *lease_ms)
+                            (lock, Function::Acquire, slice::from_ref(owner), *lease_ms)
                         }
                         Effect::Kept { lock, owner, lease_ms, has_new_lease: true } => {
-                            (lock, Function::Renew, &owner[..], *lease_ms)
+                            (lock, Function::Renew, slice::from_ref(owner), *lease_ms)
                         }
-                        Effect::Released { lock, owner } => (lock, Function::Release, &owner[..], None),
-                        Effect::Deleted { lock } => (lock, Function::Delete, &b""[..], None),
+                        Effect::Expires { lock, owners, lease_ms } => {
+                            (lock, Function::Renew, &owners[..], *lease_ms)
+                        }
+                        Effect::Released { lock, owner } => {
+                            (lock, Function::Release, slice::from_ref(owner), None)
+                        }
+                        Effect::Deleted { lock } => (lock, Function::Delete, &[Vec::new()][..], None),
                         // It has done nothing.
-                        Effect::Kept { .. } | Effect::Missed { .. } => return None,
-                    })
-                });
-                effects
-                    .map(|(lock, function, owner, lease_ms)| push(lock, function, owner, lease_ms))
-                    .collect()
+                        Effect::Kept { .. } | Effect::Missed { .. } => continue,
+                    };
+                    numbers.extend(owners.iter().map(|owner| push(lock, function, owner, lease_ms)));
+                }
+                numbers
             }
         }
     }

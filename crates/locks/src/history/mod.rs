@@ -71,6 +71,8 @@ struct Client {
     bytes: Vec<u8>,
     /// Whether replies can no longer be told from messages, as after SUBSCRIBE.
     is_ignored: bool,
+    /// The family of the owner for whom it has last acquired or released a lock.
+    acts_for: Option<Vec<u8>>,
 }
 
 /// A request without a reply.
@@ -256,6 +258,30 @@ impl History {
         pending.for_each(|pending| pending.operations.clear());
     }
 
+    /// Notes for whom a client acts.
+    fn note_owner(&mut self, conn: Conn, owner: &[u8]) {
+        let client = self.clients.entry(conn).or_default();
+        if client.acts_for.as_deref() != Some(family(owner)) {
+            client.acts_for = Some(family(owner).to_vec());
+        }
+    }
+
+    /// Returns the owners of a lock on whose behalf a client may act that names none: those for whom it has acted, and those
+    /// of the same program, which has several connections. A client that has acted for nobody may be any owner's.
+    fn owners_behind(&mut self, conn: Conn, lock: &LockId) -> Vec<Vec<u8>> {
+        let Some(known) = self.locks.get(lock) else { return Vec::new() };
+        let acts_for = self.clients.get(&conn).and_then(|client| client.acts_for.as_deref());
+        let is_behind = |grant: &&Grant| {
+            grant.conn == conn || acts_for.is_none_or(|acts_for| acts_for == family(&grant.owner))
+        };
+        let grants = known.grants.iter().filter(|grant| grant.conn.node == conn.node);
+        let owners: Vec<Vec<u8>> = grants.filter(is_behind).map(|grant| grant.owner.clone()).collect();
+        if acts_for.is_none() && !owners.is_empty() {
+            self.leave_out("expire: by a connection that has acted for no owner of the lock");
+        }
+        owners
+    }
+
     fn group_of(&self, node: usize) -> usize {
         self.group.get(node).copied().unwrap_or(node)
     }
@@ -305,4 +331,9 @@ impl History {
         }
         self.findings.push(finding);
     }
+}
+
+/// Returns what the owners of one program share: Redisson's are the id of the client, a colon and that of the thread.
+fn family(owner: &[u8]) -> &[u8] {
+    owner.split(|byte| *byte == b':').next().unwrap_or(owner)
 }

@@ -45,6 +45,7 @@ impl History {
     pub(super) fn note_asked(&mut self, at: Moment, conn: Conn, asked: &Asked) {
         match asked {
             Asked::Acquire { lock, object, owner, .. } => {
+                self.note_owner(conn, owner);
                 let proof = match *object {
                     KEY_LOCK if looks_like_lock(&lock.1, owner) => Proof::Shape,
                     KEY_LOCK => Proof::None,
@@ -56,7 +57,10 @@ impl History {
                     lock.note_asked_at(owner, group);
                 }
             }
-            Asked::Unlock { lock, owner, .. } => self.begin_release(lock, owner, conn, at.event),
+            Asked::Unlock { lock, owner, .. } => {
+                self.note_owner(conn, owner);
+                self.begin_release(lock, owner, conn, at.event);
+            }
             Asked::Renew { locks, owners, .. } => {
                 for lock in locks {
                     for grant in self.grants_mut(lock, owners, conn) {
@@ -174,6 +178,9 @@ impl History {
                 self.renewed(at, asked_at, conn, (&[lock], KEY_LOCK, &[owner], lease_ms), Reply::Int(1));
             }
             Effect::Kept { .. } => {}
+            Effect::Expires { lock, owners, lease_ms } => {
+                self.renewed(at, asked_at, conn, (&[lock], KEY_LOCK, &owners, lease_ms), Reply::Int(1));
+            }
             Effect::Released { lock, owner } => {
                 if let Some(known) = self.locks.get_mut(&lock)
                     && known.proof == Proof::None
