@@ -14,8 +14,11 @@ PYTHON = ["redis==5.2.1", "python-redis-lock==4.0.0", "pottery==3.0.1"]
 
 
 def install_java():
-    maven = ["mvn", "--batch-mode", "-Dstyle.color=never", "--quiet", "compile", "dependency:build-classpath"]
-    subprocess.run([*maven, f"-Dmdep.outputFile={HOME / 'classpath'}"], cwd=HERE / "java", check=True)
+    maven = ["mvn", "--batch-mode", "--quiet", "compile", "dependency:build-classpath", f"-Dmdep.outputFile={HOME / 'classpath'}"]
+    # Maven resets colours although it does not use any, so its output is only shown when it fails.
+    built = subprocess.run(maven, cwd=HERE / "java", capture_output=True, text=True, check=False)
+    if built.returncode != 0:
+        sys.exit(built.stdout + built.stderr)
 
 
 def install():
