@@ -25,6 +25,7 @@
 //! | `invariant`, `violation` | the invariants, each with an id, and their violations |
 //! | `model`, `operation`, `reply` | the parts that all models share |
 //! | `view`, `show` | the keyspace as models read it, and as reports show it |
+//! | `promises` | what locks of Redisson and of other libraries promise, and which checks hold them to it |
 //! | `datum` | values as histories are written with them, in EDN or in JSON |
 //!
 //! Built on the models: [`check`] applies them to the requests of real clients, [`fuzz`] runs random schedules against
@@ -52,6 +53,7 @@ pub mod names;
 pub mod operation;
 pub mod own;
 pub mod permit;
+pub mod promises;
 pub mod rate;
 pub mod reply;
 pub mod rlock;

@@ -3,18 +3,12 @@
 use super::effect::Effect;
 use super::{Conn, History, LockId, MAX_SCRIPTS, Moment, Proof};
 use crate::binding::{Binding, LEASE_MS, OWNER};
+use crate::promises::{KEY_LOCK, object_named};
 use crate::reply::Reply;
 use crate::role::{Role, recognise};
 use redlatch_core::num::parse_i64;
 use redlatch_core::script::sha1_hex;
 use redlatch_core::store::{Store, Value};
-
-/// The object of locks that are set if they do not exist, and of those that scripts of an unknown kind use.
-pub const KEY_LOCK: &str = "set-nx";
-
-/// The objects that one owner at a time holds, or several readers.
-const OBJECTS: [&str; 8] =
-    ["rlock", "spin", "nonreentrant", "fenced", "fair", "fair.nonreentrant", "rw.read", "rw.write"];
 
 /// How a reply tells that a lock was granted, renewed or released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -225,9 +219,7 @@ impl History {
             return Some(Asked::Script { effects: None });
         };
         let object = role.object();
-        if !OBJECTS.contains(&object) {
-            return None;
-        }
+        object_named(object)?;
         let word = |parameter| {
             let at = binding.args.iter().position(|known| *known == parameter)?;
             args.get(at).copied()

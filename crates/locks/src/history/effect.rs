@@ -82,7 +82,7 @@ impl History {
                     let text = format!("a script deleted the key (client {})", running.conn);
                     self.note(at, lock, super::Cause::Deletion, text);
                 }
-                Effect::Expires { lock, .. } => {
+                Effect::Expires { lock, owners, .. } if owners.is_empty() => {
                     let text = format!("a script changed the lease (client {})", running.conn);
                     self.note(at, lock, super::Cause::LeaseChange, text);
                 }

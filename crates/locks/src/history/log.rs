@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::slice;
 use std::sync::Arc;
 
-use super::asked::{Asked, KEY_LOCK};
+use super::asked::Asked;
 use super::effect::Effect;
 use super::{Conn, Lock, LockId, Moment, Proof};
 use crate::linearize::Outcome;
+use crate::promises::{KEY_LOCK, object_named};
 use crate::reply::Reply;
 
 /// The most operations that are kept, and about how many bytes they may take.
@@ -256,11 +257,11 @@ fn answer(asked: &Asked, reply: Reply, index: usize, operations: usize) -> Answe
         }
         (Asked::Unlock { object, .. }, Reply::Int(0)) if *object != KEY_LOCK => {
             // Of read locks it says that somebody holds it.
-            Answer { is_held: (*object != "rw.read").then_some(true), ..told(true) }
+            Answer { is_held: (!is_shared(object)).then_some(true), ..told(true) }
         }
         (Asked::Unlock { object, .. }, _) => {
             let is_ok = matches!(reply, Reply::Int(1..) | Reply::Text(_));
-            Answer { is_held: (is_ok && *object != "rw.read").then_some(false), ..told(is_ok) }
+            Answer { is_held: (is_ok && !is_shared(object)).then_some(false), ..told(is_ok) }
         }
         (Asked::ForceUnlock { .. }, _) => told(reply == Reply::Int(1)),
         (Asked::Renew { locks, .. }, _) => match reply {
@@ -279,4 +280,8 @@ fn answer(asked: &Asked, reply: Reply, index: usize, operations: usize) -> Answe
         },
         (Asked::Script { .. }, _) => told(true),
     }
+}
+
+fn is_shared(object: &str) -> bool {
+    object_named(object).is_some_and(|object| object.is_shared)
 }

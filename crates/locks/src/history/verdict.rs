@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::asked::{Asked, KEY_LOCK, Says};
+use super::asked::{Asked, Says};
 use super::effect::Effect;
 use super::{Cause, Conn, Grant, Happening, History, LockId, MAX_ENDED, MAX_HOLDERS, Moment, Proof};
 use crate::check::Finding;
 use crate::invariant::Invariant;
+use crate::promises::{self, KEY_LOCK, object_named};
 use crate::reply::Reply;
 use crate::violation::Violation;
 
@@ -128,7 +129,8 @@ impl History {
                         _ => None,
                     };
                     let mut grant = granted(owner, conn, asked_at, at, lease_ms);
-                    (grant.is_shared, grant.token) = (object == "rw.read", token);
+                    let is_shared = object_named(object).is_some_and(|object| object.is_shared);
+                    (grant.is_shared, grant.token) = (is_shared, token);
                     grant.has_all_holds = stored == 0;
                     self.grant(lock, grant, at);
                 }
@@ -191,7 +193,8 @@ impl History {
             }
             Effect::Deleted { lock } => self.deleted(at, asked_at, conn, &lock),
             Effect::Missed { lock, owner } => {
-                self.lost(Told { at, asked_at, conn, id: &lock, owner: &owner, by: "script" })
+                self.lost(Told { at, asked_at, conn, id: &lock, owner: &owner, by: "script" });
+                self.end(&lock, &owner, conn);
             }
         }
     }
@@ -346,8 +349,7 @@ impl History {
     }
 
     fn judge_count(&mut self, at: Moment, id: &LockId, object: &str, owner: &[u8], conn: Conn, waits: bool) {
-        // Readers are not told whether they or others hold the lock.
-        if waits || object.starts_with("rw") {
+        if waits || !promises::is_judged(object, Invariant::H4) {
             return;
         }
         let Some(lock) = self.locks.get_mut(id) else { return };
@@ -496,12 +498,16 @@ impl History {
         by_renewal: bool,
     ) {
         let Some(last) = grants.last() else { return };
+        let object = self.locks.get(id).map_or(KEY_LOCK, |lock| lock.object);
+        if !promises::is_judged(object, invariant) {
+            return;
+        }
         let (cause, between) = self.between(id, &grants, at, by_renewal);
         self.report(Finding {
             event: last.event.max(at.event),
             node: last.conn.node,
             db: id.0,
-            object: self.locks.get(id).map_or(KEY_LOCK, |lock| lock.object),
+            object,
             violation: Violation { invariant, operation, text },
             key: id.1.clone(),
             owner: last.owner.clone(),
@@ -532,8 +538,12 @@ impl History {
             .cloned()
             .collect();
         found.sort_by_key(|happening| happening.event);
+        // What loses all keys explains more than what was done to this one, which its owner may have done himself.
+        let loses_all =
+            |happening: &&Happening| matches!(happening.cause, Cause::Promotion | Cause::DataLoss);
         let explains = |happening: &&Happening| happening.cause != Cause::Unknown;
-        let mut cause = found.iter().rev().find(explains).map_or(Cause::Unknown, |happening| happening.cause);
+        let explaining = found.iter().rev().find(loses_all).or_else(|| found.iter().rev().find(explains));
+        let mut cause = explaining.map_or(Cause::Unknown, |happening| happening.cause);
         if let [first, second] = grants
             && first.conn.node != second.conn.node
             && cause == Cause::Unknown

@@ -8,6 +8,7 @@ use super::read::{Entry, Outcome};
 use super::register::{Access, Register};
 use super::search::{Call, Limit, Model, Verdict, check};
 use crate::datum::{Datum, Form};
+use crate::promises::object_named;
 
 /// The most operations before the bad moment that a report has.
 const MAX_SHOWN: usize = 8;
@@ -37,12 +38,7 @@ impl ModelName {
 
     /// Returns the model of a kind of lock.
     fn of_object(object: &str) -> ModelName {
-        ModelName::Lock(match object {
-            _ if object.starts_with("rw") => LockKind::ReadWrite,
-            "fenced" => LockKind::Fenced,
-            "rlock" | "spin" | "fair" => LockKind::Reentrant,
-            _ => LockKind::Mutex,
-        })
+        ModelName::Lock(object_named(object).map_or(LockKind::Mutex, |object| object.kind))
     }
 }
 
@@ -256,7 +252,7 @@ fn lock_calls<'a>(entries: &[&'a Entry]) -> Result<(Calls<LockOperation>, Vec<&'
             action,
             owner,
             person,
-            is_shared: entry.object == "rw.read",
+            is_shared: object_named(&entry.object).is_some_and(|object| object.is_shared),
             permits: permits.unwrap_or(1),
             lease_ms: entry.lease_ms,
             from_ms: entry.from_ms,

@@ -10,7 +10,7 @@
 //! | `judge` | one verdict for each lock of a history, with the shortest prefix that is not linearizable |
 //!
 //! Linearizability is local: a history is linearizable if its operations on each lock are, so each lock is judged alone.
-//! It uses [`datum`](crate::datum) and nothing else of this crate; [`history`](crate::history) exports what it reads.
+//! It uses [`datum`](crate::datum) and [`promises`](crate::promises); [`history`](crate::history) exports what it reads.
 
 pub mod judge;
 pub mod locks;
