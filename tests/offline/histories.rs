@@ -1,5 +1,10 @@
 //! The history of locks for others: what is exported, live and from a trace, and whether it is linearizable.
 
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
 use redlatch::{Client, Sim, SimOptions};
 use redlatch_core::rng::Rng;
 use redlatch_lab::trace::{Replay, Tape};
@@ -222,5 +227,46 @@ fn a_lease_that_its_own_program_shortens_ends_earlier() {
             let (_, report) = export(&sim.finish_trace());
             assert_eq!(report.is_linearizable(), Some(is_own), "{report}");
         }
+    }
+}
+
+/// Runs `redlatch trace` on a file with this text.
+fn trace(name: &str, text: &str, args: &[&str]) -> Output {
+    let file = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_redlatch"));
+    command.arg("trace").arg(args[0]).arg(&file).args(&args[1..]).output().unwrap()
+}
+
+#[test]
+fn the_program_exports_and_judges() {
+    let run = ordinary(200, 1).finish_trace();
+    let mut histories = Vec::new();
+    for format in ["edn", "json", "text"] {
+        let output = trace("run.jsonl", &run, &["history", "--format", format]);
+        assert!(output.status.success(), "{output:?}");
+        histories.push(String::from_utf8(output.stdout).unwrap());
+    }
+    let [edn, json, text] = &histories[..] else { panic!() };
+    assert!(text.starts_with("lock orders (rlock") || text.contains("\nlock orders (rlock"), "{text}");
+    let twice = "{:process 0, :type :invoke, :f :acquire} {:process 0, :type :ok, :f :acquire} \
+        {:process 1, :type :invoke, :f :acquire} {:process 1, :type :ok, :f :acquire}";
+    for (code, text, args, said) in [
+        (0, &run[..], &["linearize"][..], "\nlinearizable: locks 2; "),
+        (0, edn, &["linearize"], "linearizable: locks 2; "),
+        (0, json, &["linearize"], "linearizable: locks 2; "),
+        (1, json, &["linearize", "--model", "mutex"], "the shortest prefix ends with the reply to"),
+        (1, twice, &["linearize"], "(mutex, 2 operations): not linearizable"),
+        (0, twice, &["linearize", "--model", "semaphore=2"], "linearizable: locks 1; "),
+        (3, twice, &["linearize", "--step-limit", "0"], "unknown: the limit was reached"),
+        (2, "{", &["linearize"], "line 1: a bracket is not closed"),
+        (2, "", &["linearize"], "there are no operations"),
+        (2, twice, &["linearize", "--model", "lock"], "there are mutex, reentrant, fenced, rw, semaphore=N"),
+    ] {
+        let output = trace("history", text, args);
+        let all = [b"\n", &output.stdout[..], &output.stderr[..]].concat();
+        let all = String::from_utf8(all).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {all}");
+        assert!(all.contains(said), "{args:?}: {all}");
     }
 }
