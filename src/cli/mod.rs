@@ -13,6 +13,7 @@ mod diff;
 mod directives;
 mod drop_in;
 mod fuzz;
+mod history;
 mod options;
 mod replay;
 mod run;

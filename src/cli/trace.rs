@@ -1,10 +1,11 @@
-//! `redlatch trace`: shows a trace in readable form, compares two, finds what made a violation inevitable, and makes a schedule
-//! of it.
+//! `redlatch trace`: shows a trace in readable form, compares two, exports and judges the history of its locks, finds what made
+//! a violation inevitable, and makes a schedule of it.
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use super::history::{self, HistoryArgs, LinearizeArgs};
 use super::travel::{self, Futures};
 use redlatch_lab::schedule::Recorded;
 use redlatch_lab::trace::show::Timeline;
@@ -35,6 +36,12 @@ enum Action {
     /// Prints the first event at which two runs part, and what differs. Ids, times and the numbers of events and connections
     /// do not count. The exit code is 1 if the runs part.
     Diff { a: String, b: String },
+    /// Prints the operations on locks: who asked for what, when, and what he was told. For Jepsen's checkers (edn), for
+    /// Porcupine (json), or for people.
+    History(HistoryArgs),
+    /// Prints whether the operations on each lock are linearizable, and if not, the shortest part of the history that is not.
+    /// The exit code is 0 if all are, 1 if one is not, and 3 if the limit was reached first.
+    Linearize(LinearizeArgs),
     /// Finds the first event after which PREDICATE holds, and the event after which it was inevitable: all futures from there
     /// lead to it, and some from the event before do not. In these futures concurrent requests come in any order, and each
     /// fault that the run injects later may not happen. The exit code is 1 if PREDICATE never holds.
@@ -99,6 +106,8 @@ fn run(action: Action) -> Result<ExitCode, String> {
                 }
             }
         }
+        Action::History(args) => print!("{}", history::export(&read(&args.file)?, &args)?),
+        Action::Linearize(args) => return history::linearize(&read(&args.file)?, &args),
         Action::Blame { file, find, futures } => return blame(&read(&file)?, &find, &futures),
         Action::ToSchedule { file, keep, .. } => return to_schedule(&read(&file)?, keep.as_deref()),
     }

@@ -12,6 +12,7 @@ mod determinism;
 mod drop_in;
 mod functions;
 mod fuzz_cli;
+mod histories;
 mod hostile;
 mod late_script;
 mod owners;

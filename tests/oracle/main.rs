@@ -7,6 +7,7 @@ mod drop_in;
 mod dump;
 mod families;
 mod late_script;
+mod linearize;
 mod patterns;
 mod random_differential;
 mod run;

@@ -25,15 +25,19 @@
 //! | `invariant`, `violation` | the invariants, each with an id, and their violations |
 //! | `model`, `operation`, `reply` | the parts that all models share |
 //! | `view`, `show` | the keyspace as models read it, and as reports show it |
+//! | `promises` | what locks of Redisson and of other libraries promise, and which checks hold them to it |
+//! | `datum` | values as histories are written with them, in EDN or in JSON |
 //!
 //! Built on the models: [`check`] applies them to the requests of real clients, [`fuzz`] runs random schedules against
 //! them, and
-//! [`jar`] reads the scripts of a Redisson release. [`history`] judges who was told that he holds a lock, across nodes.
+//! [`jar`] reads the scripts of a Redisson release. [`history`] judges who was told that he holds a lock, across nodes, and
+//! [`linearize`] whether such a history is linearizable.
 
 pub mod args;
 pub mod binding;
 pub mod catalogue;
 pub mod check;
+pub mod datum;
 pub mod fair;
 pub mod faster;
 #[cfg(feature = "fuzz")]
@@ -42,12 +46,14 @@ pub mod history;
 pub mod invariant;
 pub mod jar;
 pub mod latch;
+pub mod linearize;
 pub mod model;
 pub mod multi;
 pub mod names;
 pub mod operation;
 pub mod own;
 pub mod permit;
+pub mod promises;
 pub mod rate;
 pub mod reply;
 pub mod rlock;

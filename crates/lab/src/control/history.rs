@@ -16,7 +16,9 @@ impl Lab {
 
     /// Begins a new history of locks, or none if nobody wants one.
     pub(super) fn begin_history(&mut self) {
-        let mut history = self.has_history().then(|| Box::new(History::default()));
+        let earlier = self.staging.history.borrow_mut().take();
+        let after = |earlier: Option<Box<History>>| Box::new(History::after(earlier.map(|earlier| *earlier)));
+        let mut history = self.has_history().then(|| after(earlier));
         if let Some(history) = &mut history {
             let nodes = self.world.nodes().iter();
             let sessions = nodes.flat_map(|node| node.sessions.iter().map(move |session| (node, session)));
@@ -48,6 +50,14 @@ impl Lab {
         self.keeps_history = true;
         if self.staging.history.borrow().is_none() {
             self.begin_history();
+        }
+    }
+
+    /// Keeps a history of locks from here on, with all operations, however many there are.
+    pub fn keep_whole_history(&mut self) {
+        self.keep_history();
+        if let Some(history) = &mut *self.staging.history.borrow_mut() {
+            history.log.keep_all();
         }
     }
 

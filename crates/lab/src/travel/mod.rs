@@ -8,11 +8,13 @@
 //! | `asker` | the script of a predicate |
 //! | `fork` | other futures of one moment, and the event that made a violation inevitable |
 //! | `parting` | where two runs part |
+//! | `history` | all operations on locks of a run |
 //!
 //! Uses [`crate::trace`] and [`crate::control`]; the program uses it.
 
 mod asker;
 pub mod fork;
+pub mod history;
 pub mod journey;
 pub mod parting;
 pub mod predicate;

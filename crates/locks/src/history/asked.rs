@@ -3,17 +3,12 @@
 use super::effect::Effect;
 use super::{Conn, History, LockId, MAX_SCRIPTS, Moment, Proof};
 use crate::binding::{Binding, LEASE_MS, OWNER};
+use crate::promises::{KEY_LOCK, object_named};
+use crate::reply::Reply;
 use crate::role::{Role, recognise};
 use redlatch_core::num::parse_i64;
 use redlatch_core::script::sha1_hex;
 use redlatch_core::store::{Store, Value};
-
-/// The object of locks that are set if they do not exist, and of those that scripts of an unknown kind use.
-pub const KEY_LOCK: &str = "set-nx";
-
-/// The objects that one owner at a time holds, or several readers.
-const OBJECTS: [&str; 8] =
-    ["rlock", "spin", "nonreentrant", "fenced", "fair", "fair.nonreentrant", "rw.read", "rw.write"];
 
 /// How a reply tells that a lock was granted, renewed or released.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +19,20 @@ pub enum Says {
     Set,
     /// 1 for a grant.
     Number,
+}
+
+impl Says {
+    /// Returns whether a reply grants the lock.
+    pub fn is_grant(self, reply: Reply) -> bool {
+        match self {
+            Says::Set => reply == Reply::Text(b"OK"),
+            Says::Number => reply == Reply::Int(1),
+            // A fenced lock replies -1 and the token.
+            Says::Script => {
+                reply == Reply::Nil || matches!(reply, Reply::Array(_)) && reply.int() == Some(-1)
+            }
+        }
+    }
 }
 
 /// What a request asks for.
@@ -125,11 +134,14 @@ impl History {
             }
             b"PEXPIRE" | b"EXPIRE" => {
                 let lock = (db, argv.get(1)?.to_vec());
-                let held = self.locks.get(&lock)?.grants.iter().find(|grant| grant.conn == conn)?;
+                let owners = self.owners_behind(conn, &lock);
+                if owners.is_empty() {
+                    return None;
+                }
                 let unit_ms = if name == b"EXPIRE" { 1_000 } else { 1 };
                 let lease_ms = u64::try_from(parse_i64(argv.get(2)?)?).ok()?.saturating_mul(unit_ms);
                 let object = self.locks.get(&lock)?.object;
-                Some(Asked::Renew { owners: vec![held.owner.clone()], locks: vec![lock], object, lease_ms })
+                Some(Asked::Renew { owners, locks: vec![lock], object, lease_ms })
             }
             _ => None,
         }
@@ -207,9 +219,7 @@ impl History {
             return Some(Asked::Script { effects: None });
         };
         let object = role.object();
-        if !OBJECTS.contains(&object) {
-            return None;
-        }
+        object_named(object)?;
         let word = |parameter| {
             let at = binding.args.iter().position(|known| *known == parameter)?;
             args.get(at).copied()

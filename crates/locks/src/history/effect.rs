@@ -4,7 +4,7 @@
 //! replies, but all of them keep the owner's token in a string, and get the token as an argument.
 
 use super::asked::Asked;
-use super::{Conn, History, LockId, Moment};
+use super::{Conn, History, LockId, Moment, Pending};
 use crate::check::Start;
 use redlatch_core::store::{Store, Value};
 
@@ -18,6 +18,8 @@ pub enum Effect {
     Acquired { lock: LockId, owner: Vec<u8>, lease_ms: Option<u64> },
     /// The key has kept the token that the script was given.
     Kept { lock: LockId, owner: Vec<u8>, lease_ms: Option<u64>, has_new_lease: bool },
+    /// The key of a lock expires at another time. The script names no owner; these are the owners whose client has sent it.
+    Expires { lock: LockId, owners: Vec<Vec<u8>>, lease_ms: Option<u64> },
     /// The key had the token that the script was given, and is gone.
     Released { lock: LockId, owner: Vec<u8> },
     /// The key is gone, and the script was not given the token that it had.
@@ -71,7 +73,7 @@ impl History {
         for (key, before) in &running.before {
             let lock = (running.db, key.clone());
             let after = seen(store, running.db, key);
-            effects.extend(self.effect(lock, before, &after, &running.argv, store.now.wall_ms()));
+            effects.extend(self.effect(lock, before, &after, &running, store.now.wall_ms()));
         }
         for effect in &effects {
             match effect {
@@ -80,25 +82,33 @@ impl History {
                     let text = format!("a script deleted the key (client {})", running.conn);
                     self.note(at, lock, super::Cause::Deletion, text);
                 }
+                Effect::Expires { lock, owners, .. } if owners.is_empty() => {
+                    let text = format!("a script changed the lease (client {})", running.conn);
+                    self.note(at, lock, super::Cause::LeaseChange, text);
+                }
                 _ => {}
             }
         }
-        let client = self.clients.entry(running.conn).or_default();
-        let waiting = client.pending.iter_mut().find_map(|pending| match &mut pending.asked {
-            Some(Asked::Script { effects, .. }) if effects.is_none() => Some(effects),
-            _ => None,
-        });
-        if let Some(waiting) = waiting {
-            *waiting = Some(effects);
+        let asked = Asked::Script { effects: Some(effects) };
+        let Some(asked_at) = self.waiting(running.conn).map(|pending| pending.at) else { return };
+        let operations = self.log_asked(asked_at, running.conn, &asked);
+        if let Some(waiting) = self.waiting(running.conn) {
+            (waiting.asked, waiting.operations) = (Some(asked), operations);
         }
     }
 
+    /// Returns the first request of a client for a script of an unknown kind that has not run yet.
+    fn waiting(&mut self, conn: Conn) -> Option<&mut Pending> {
+        let mut pending = self.clients.get_mut(&conn)?.pending.iter_mut();
+        pending.find(|pending| matches!(pending.asked, Some(Asked::Script { effects: None })))
+    }
+
     fn effect(
-        &self,
+        &mut self,
         lock: LockId,
         before: &Seen,
         after: &Seen,
-        argv: &[Vec<u8>],
+        Running { conn, argv, .. }: &Running,
         wall_ms: i64,
     ) -> Option<Effect> {
         let token = |seen: &Seen| seen.as_ref().and_then(|(token, _)| token.clone());
@@ -120,6 +130,9 @@ impl History {
             });
         }
         let grants = &self.locks.get(&lock)?.grants;
+        if before.is_some() && old == new && end_ms(before) != end_ms(after) {
+            return Some(Effect::Expires { owners: self.owners_behind(*conn, &lock), lock, lease_ms });
+        }
         let owner = grants.iter().map(|grant| &grant.owner).find(|owner| argv.contains(owner))?.clone();
         Some(Effect::Missed { lock, owner })
     }

@@ -10,6 +10,7 @@
 //! | `effect` | what a script of an unknown kind has done to a lock, by the data before and after it |
 //! | `grant` | a lock that a client was told it holds |
 //! | `cause` | what can take a lock from its owner |
+//! | `log`, `export` | the operations from request to reply, and how they are written for others |
 //! | `verdict` | two owners, lost locks, stale unlocks, double counts |
 //!
 //! The account of a lease is a careful one: it begins when the request arrives, not when the reply leaves. An owner whose
@@ -19,7 +20,9 @@
 mod asked;
 mod cause;
 mod effect;
+pub mod export;
 mod grant;
+pub mod log;
 mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,11 +30,13 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use crate::binding::Binding;
 use crate::check::{Finding, Tally};
 use crate::invariant::Invariant;
+use crate::reply::Reply;
 use crate::role::Role;
 use asked::Asked;
 pub use cause::{Cause, Happening};
 use effect::Running;
 pub use grant::{Conn, Grant};
+use log::Log;
 use redlatch_core::store::Store;
 use redlatch_core::wire::client::value_len;
 
@@ -66,6 +71,8 @@ struct Client {
     bytes: Vec<u8>,
     /// Whether replies can no longer be told from messages, as after SUBSCRIBE.
     is_ignored: bool,
+    /// The family of the owner for whom it has last acquired or released a lock.
+    acts_for: Option<Vec<u8>>,
 }
 
 /// A request without a reply.
@@ -73,6 +80,8 @@ struct Client {
 struct Pending {
     at: Moment,
     asked: Option<Asked>,
+    /// The numbers of its operations in the log.
+    operations: Vec<u64>,
 }
 
 /// What shows that a key is a lock.
@@ -120,11 +129,19 @@ pub struct History {
     two_owners: Option<Finding>,
     /// The operations on locks that were judged, and those that were not, by reason.
     pub tally: Tally,
+    /// The operations on locks.
+    pub log: Log,
     /// The last event that granted, renewed or released a lock.
     pub last_event: u64,
 }
 
 impl History {
+    /// Returns a history that begins now, after another, or after none. Only the log may go on.
+    pub fn after(earlier: Option<History>) -> History {
+        let log = earlier.map(|earlier| earlier.log.begin_anew()).unwrap_or_default();
+        History { log, ..History::default() }
+    }
+
     /// Returns the first finding of two owners at once.
     pub fn two_owners(&self) -> Option<&Finding> {
         self.two_owners.as_ref()
@@ -158,6 +175,8 @@ impl History {
         if client.is_ignored {
             *client = Client { is_ignored: true, ..Client::default() };
             if let Some(asked) = asked {
+                // Its reply is never seen.
+                self.log_asked(at, conn, &asked);
                 self.leave_out(&format!(
                     "{}: the replies of its connection cannot be followed",
                     asked.object()
@@ -168,9 +187,15 @@ impl History {
         if let Some(asked) = &asked {
             self.note_asked(at, conn, asked);
         }
+        let operations = asked.as_ref().map(|asked| self.log_asked(at, conn, asked)).unwrap_or_default();
         if let Some(client) = self.clients.get_mut(&conn) {
-            client.pending.push_back(Pending { at, asked });
+            client.pending.push_back(Pending { at, asked, operations });
         }
+    }
+
+    /// Logs what a request asks for. Returns the numbers of the operations.
+    fn log_asked(&mut self, at: Moment, conn: Conn, asked: &Asked) -> Vec<u64> {
+        self.log.asked(at, conn, self.group_of(conn.node), asked, &self.locks)
     }
 
     /// Notes that the replies to a client cannot be told from messages.
@@ -199,13 +224,15 @@ impl History {
             begin += len;
             // A message of RESP3 is not a reply.
             if !reply.starts_with(b">")
-                && let Some(Pending { at: asked_at, asked: Some(asked) }) = client.pending.pop_front()
+                && let Some(Pending { at: asked_at, asked: Some(asked), operations }) =
+                    client.pending.pop_front()
             {
-                answered.push((asked_at, asked, reply.to_vec()));
+                answered.push((asked_at, asked, operations, reply.to_vec()));
             }
         }
         client.bytes.drain(..begin);
-        for (asked_at, asked, reply) in answered {
+        for (asked_at, asked, operations, reply) in answered {
+            self.log.answered(at, &operations, &asked, Reply::parse(&reply));
             self.answered(at, conn, asked_at, asked, &reply);
         }
     }
@@ -226,6 +253,33 @@ impl History {
         self.locks.clear();
         self.group.clear();
         self.happenings.clear();
+        self.log = std::mem::take(&mut self.log).begin_anew();
+        let pending = self.clients.values_mut().flat_map(|client| &mut client.pending);
+        pending.for_each(|pending| pending.operations.clear());
+    }
+
+    /// Notes for whom a client acts.
+    fn note_owner(&mut self, conn: Conn, owner: &[u8]) {
+        let client = self.clients.entry(conn).or_default();
+        if client.acts_for.as_deref() != Some(family(owner)) {
+            client.acts_for = Some(family(owner).to_vec());
+        }
+    }
+
+    /// Returns the owners of a lock on whose behalf a client may act that names none: those for whom it has acted, and those
+    /// of the same program, which has several connections. A client that has acted for nobody may be any owner's.
+    fn owners_behind(&mut self, conn: Conn, lock: &LockId) -> Vec<Vec<u8>> {
+        let Some(known) = self.locks.get(lock) else { return Vec::new() };
+        let acts_for = self.clients.get(&conn).and_then(|client| client.acts_for.as_deref());
+        let is_behind = |grant: &&Grant| {
+            grant.conn == conn || acts_for.is_none_or(|acts_for| acts_for == family(&grant.owner))
+        };
+        let grants = known.grants.iter().filter(|grant| grant.conn.node == conn.node);
+        let owners: Vec<Vec<u8>> = grants.filter(is_behind).map(|grant| grant.owner.clone()).collect();
+        if acts_for.is_none() && !owners.is_empty() {
+            self.leave_out("expire: by a connection that has acted for no owner of the lock");
+        }
+        owners
     }
 
     fn group_of(&self, node: usize) -> usize {
@@ -277,4 +331,9 @@ impl History {
         }
         self.findings.push(finding);
     }
+}
+
+/// Returns what the owners of one program share: Redisson's are the id of the client, a colon and that of the thread.
+fn family(owner: &[u8]) -> &[u8] {
+    owner.split(|byte| *byte == b':').next().unwrap_or(owner)
 }

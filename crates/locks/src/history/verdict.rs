@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::asked::{Asked, KEY_LOCK, Says};
+use super::asked::{Asked, Says};
 use super::effect::Effect;
 use super::{Cause, Conn, Grant, Happening, History, LockId, MAX_ENDED, MAX_HOLDERS, Moment, Proof};
 use crate::check::Finding;
 use crate::invariant::Invariant;
+use crate::promises::{self, KEY_LOCK, object_named};
 use crate::reply::Reply;
 use crate::violation::Violation;
 
@@ -15,6 +16,17 @@ const MAX_BETWEEN: usize = 16;
 
 /// The most owners of a lock for whom the nodes that they asked are remembered.
 const MAX_ASKERS: usize = 16;
+
+/// What a reply tells an owner about his lock.
+struct Told<'a> {
+    at: Moment,
+    asked_at: Moment,
+    conn: Conn,
+    id: &'a LockId,
+    owner: &'a [u8],
+    /// The operation that he has asked for.
+    by: &'static str,
+}
 
 /// Returns whether the name of a key or its value looks like a lock.
 fn looks_like_lock(key: &[u8], owner: &[u8]) -> bool {
@@ -34,6 +46,7 @@ impl History {
     pub(super) fn note_asked(&mut self, at: Moment, conn: Conn, asked: &Asked) {
         match asked {
             Asked::Acquire { lock, object, owner, .. } => {
+                self.note_owner(conn, owner);
                 let proof = match *object {
                     KEY_LOCK if looks_like_lock(&lock.1, owner) => Proof::Shape,
                     KEY_LOCK => Proof::None,
@@ -45,7 +58,10 @@ impl History {
                     lock.note_asked_at(owner, group);
                 }
             }
-            Asked::Unlock { lock, owner, .. } => self.begin_release(lock, owner, conn, at.event),
+            Asked::Unlock { lock, owner, .. } => {
+                self.note_owner(conn, owner);
+                self.begin_release(lock, owner, conn, at.event);
+            }
             Asked::Renew { locks, owners, .. } => {
                 for lock in locks {
                     for grant in self.grants_mut(lock, owners, conn) {
@@ -107,21 +123,14 @@ impl History {
         }
         match asked {
             Asked::Acquire { lock, object, owner, lease_ms, says, stored } => {
-                let is_granted = match says {
-                    Says::Set => reply == Reply::Text(b"OK"),
-                    Says::Number => reply == Reply::Int(1),
-                    // A fenced lock replies -1 and the token.
-                    Says::Script => {
-                        reply == Reply::Nil || matches!(reply, Reply::Array(_)) && reply.int() == Some(-1)
-                    }
-                };
-                if is_granted {
+                if says.is_grant(reply) {
                     let token = match reply.element(1) {
                         Reply::Int(token) if matches!(reply, Reply::Array(_)) => Some(token),
                         _ => None,
                     };
                     let mut grant = granted(owner, conn, asked_at, at, lease_ms);
-                    (grant.is_shared, grant.token) = (object == "rw.read", token);
+                    let is_shared = object_named(object).is_some_and(|object| object.is_shared);
+                    (grant.is_shared, grant.token) = (is_shared, token);
                     grant.has_all_holds = stored == 0;
                     self.grant(lock, grant, at);
                 }
@@ -171,6 +180,9 @@ impl History {
                 self.renewed(at, asked_at, conn, (&[lock], KEY_LOCK, &[owner], lease_ms), Reply::Int(1));
             }
             Effect::Kept { .. } => {}
+            Effect::Expires { lock, owners, lease_ms } => {
+                self.renewed(at, asked_at, conn, (&[lock], KEY_LOCK, &owners, lease_ms), Reply::Int(1));
+            }
             Effect::Released { lock, owner } => {
                 if let Some(known) = self.locks.get_mut(&lock)
                     && known.proof == Proof::None
@@ -180,7 +192,10 @@ impl History {
                 self.released(at, asked_at, conn, (lock, KEY_LOCK, owner, None, true), Reply::Int(1));
             }
             Effect::Deleted { lock } => self.deleted(at, asked_at, conn, &lock),
-            Effect::Missed { lock, owner } => self.lost(at, asked_at, conn, &lock, &owner, "script"),
+            Effect::Missed { lock, owner } => {
+                self.lost(Told { at, asked_at, conn, id: &lock, owner: &owner, by: "script" });
+                self.end(&lock, &owner, conn);
+            }
         }
     }
 
@@ -275,7 +290,7 @@ impl History {
         let is_own = |grant: &Grant| grant.owner == owner && grant.conn.node == conn.node;
         let Some(index) = lock.grants.iter().position(is_own) else {
             if reply == Reply::Int(1) {
-                self.stale(at, asked_at, conn, &id, &owner, "unlock");
+                self.stale(Told { at, asked_at, conn, id: &id, owner: &owner, by: "unlock" });
             }
             return;
         };
@@ -301,14 +316,14 @@ impl History {
                 let is_over = was_over && grant.renewal.is_none();
                 lock.ended.push_back(grant);
                 if is_over {
-                    self.stale(at, asked_at, conn, &id, &owner, "unlock");
+                    self.stale(Told { at, asked_at, conn, id: &id, owner: &owner, by: "unlock" });
                 }
             }
             _ => {
                 // Had it been there, the request itself has released it, and ran twice.
                 if was_first && !was_there {
                     lock.grants[index].releasing = None;
-                    self.lost(at, asked_at, conn, &id, &owner, "unlock");
+                    self.lost(Told { at, asked_at, conn, id: &id, owner: &owner, by: "unlock" });
                 }
                 self.end(&id, &owner, conn);
             }
@@ -334,8 +349,7 @@ impl History {
     }
 
     fn judge_count(&mut self, at: Moment, id: &LockId, object: &str, owner: &[u8], conn: Conn, waits: bool) {
-        // Readers are not told whether they or others hold the lock.
-        if waits || object.starts_with("rw") {
+        if waits || !promises::is_judged(object, Invariant::H4) {
             return;
         }
         let Some(lock) = self.locks.get_mut(id) else { return };
@@ -384,7 +398,14 @@ impl History {
         if let (Some(owner), None) = (held.next(), held.next()) {
             drop(held);
             let is_plain = object == KEY_LOCK && matches!(reply, Reply::Nil);
-            self.lost(at, asked_at, conn, lock, &owner, if is_plain { "set" } else { "renew" });
+            self.lost(Told {
+                at,
+                asked_at,
+                conn,
+                id: lock,
+                owner: &owner,
+                by: if is_plain { "set" } else { "renew" },
+            });
             self.end(lock, &owner, conn);
         }
     }
@@ -405,7 +426,7 @@ impl History {
             (Some(owner), _) if is_live => self.end(id, &owner, conn),
             (Some(owner), _) | (None, Some(owner)) => {
                 self.end(id, &owner, conn);
-                self.stale(at, asked_at, conn, id, &owner, "delete");
+                self.stale(Told { at, asked_at, conn, id, owner: &owner, by: "delete" });
             }
             (None, None) => {
                 // It may be another connection of the owner's.
@@ -419,15 +440,7 @@ impl History {
     // ---- violations ----------------------------------------------------------------------------------------------
 
     /// Reports a lock that is gone within its lease, although nobody released it.
-    fn lost(
-        &mut self,
-        at: Moment,
-        asked_at: Moment,
-        conn: Conn,
-        id: &LockId,
-        owner: &[u8],
-        by: &'static str,
-    ) {
+    fn lost(&mut self, Told { at, asked_at, conn, id, owner, by }: Told) {
         let Some(lock) = self.locks.get_mut(id) else { return };
         let is_own = |grant: &&mut Grant| grant.owner == owner && grant.conn.node == conn.node;
         let (is_spread, proof) = (lock.is_spread, lock.proof);
@@ -448,15 +461,7 @@ impl History {
     }
 
     /// Reports a release that succeeds after the lease, while another holds the lock.
-    fn stale(
-        &mut self,
-        at: Moment,
-        asked_at: Moment,
-        conn: Conn,
-        id: &LockId,
-        owner: &[u8],
-        by: &'static str,
-    ) {
+    fn stale(&mut self, Told { at, asked_at, conn, id, owner, by }: Told) {
         let Some(lock) = self.locks.get(id).filter(|lock| !lock.is_spread && lock.proof != Proof::None)
         else {
             return;
@@ -493,12 +498,16 @@ impl History {
         by_renewal: bool,
     ) {
         let Some(last) = grants.last() else { return };
+        let object = self.locks.get(id).map_or(KEY_LOCK, |lock| lock.object);
+        if !promises::is_judged(object, invariant) {
+            return;
+        }
         let (cause, between) = self.between(id, &grants, at, by_renewal);
         self.report(Finding {
             event: last.event.max(at.event),
             node: last.conn.node,
             db: id.0,
-            object: self.locks.get(id).map_or(KEY_LOCK, |lock| lock.object),
+            object,
             violation: Violation { invariant, operation, text },
             key: id.1.clone(),
             owner: last.owner.clone(),
@@ -529,8 +538,12 @@ impl History {
             .cloned()
             .collect();
         found.sort_by_key(|happening| happening.event);
+        // What loses all keys explains more than what was done to this one, which its owner may have done himself.
+        let loses_all =
+            |happening: &&Happening| matches!(happening.cause, Cause::Promotion | Cause::DataLoss);
         let explains = |happening: &&Happening| happening.cause != Cause::Unknown;
-        let mut cause = found.iter().rev().find(explains).map_or(Cause::Unknown, |happening| happening.cause);
+        let explaining = found.iter().rev().find(loses_all).or_else(|| found.iter().rev().find(explains));
+        let mut cause = explaining.map_or(Cause::Unknown, |happening| happening.cause);
         if let [first, second] = grants
             && first.conn.node != second.conn.node
             && cause == Cause::Unknown

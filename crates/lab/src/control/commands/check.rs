@@ -3,8 +3,9 @@
 use super::{Answer, Lab};
 #[cfg(feature = "own")]
 use crate::control::args::syntax;
-use crate::control::args::{Args, SimError, quoted, unknown};
+use crate::control::args::{Args, SimError, quoted, state, unknown};
 use redlatch_locks::check::{Checker, Checks, Finding, Kinds, Tally};
+use redlatch_locks::history::export::Format;
 use redlatch_locks::invariant::Rules;
 use redlatch_locks::model::Wanted;
 #[cfg(feature = "own")]
@@ -16,6 +17,7 @@ pub const USAGE: &[&str] = &[
     "SIM.CHECK STATUS",
     "SIM.CHECK REPORT",
     "SIM.CHECK LIST [SINCE <event>]",
+    "SIM.CHECK HISTORY [TEXT|EDN|JSON]",
     "SIM.CHECK RESET",
 ];
 
@@ -31,24 +33,36 @@ pub enum CheckCommand {
     Report,
     /// Returns the violations found in or after an event.
     List(u64),
+    /// Returns the last operations on locks.
+    History(Format),
     /// Discards all violations and everything known of the locks.
     Reset,
 }
 
 impl CheckCommand {
     pub fn parse(args: &mut Args) -> Result<CheckCommand, SimError> {
-        Ok(match &args.required("ON, OFF, STATUS, REPORT, LIST or RESET")?.to_ascii_uppercase()[..] {
-            b"ON" => CheckCommand::On(parse_checks(args)?),
-            b"OFF" => CheckCommand::Off,
-            b"STATUS" => CheckCommand::Status,
-            b"REPORT" => CheckCommand::Report,
-            b"LIST" => CheckCommand::List(match args.take("SINCE") {
-                true => args.int("an event", 0, i64::MAX)? as u64,
-                false => 0,
-            }),
-            b"RESET" => CheckCommand::Reset,
-            _ => return Err(args.not_known()),
-        })
+        Ok(
+            match &args.required("ON, OFF, STATUS, REPORT, LIST, HISTORY or RESET")?.to_ascii_uppercase()[..]
+            {
+                b"ON" => CheckCommand::On(parse_checks(args)?),
+                b"OFF" => CheckCommand::Off,
+                b"STATUS" => CheckCommand::Status,
+                b"REPORT" => CheckCommand::Report,
+                b"LIST" => CheckCommand::List(match args.take("SINCE") {
+                    true => args.int("an event", 0, i64::MAX)? as u64,
+                    false => 0,
+                }),
+                b"HISTORY" => CheckCommand::History(match args.peek() {
+                    None => Format::Text,
+                    Some(_) => args.one_of(
+                        "a format",
+                        &[("TEXT", Format::Text), ("EDN", Format::Edn), ("JSON", Format::Json)],
+                    )?,
+                }),
+                b"RESET" => CheckCommand::Reset,
+                _ => return Err(args.not_known()),
+            },
+        )
     }
 }
 
@@ -234,6 +248,12 @@ impl Lab {
             }
             CheckCommand::Report => {
                 self.check_report().into_iter().map(Answer::from).collect::<Vec<_>>().into()
+            }
+            CheckCommand::History(format) => {
+                let is_kept = self.checks.is_some() && self.judges_owners;
+                let text = is_kept.then(|| self.with_history(|history| history.export(format))).flatten();
+                let text = text.ok_or_else(|| state("there is no history: checks are off".to_owned()))?;
+                Answer::Bytes(text.into_bytes())
             }
             CheckCommand::List(since) => {
                 let found = self.findings.iter().filter(|finding| finding.event >= since);
