@@ -56,6 +56,7 @@ families! {
     hyperloglog,
     keys,
     lists,
+    names,
     pubsub,
     scripting,
     server,

@@ -3,9 +3,11 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod commands;
 mod dump;
 mod families;
 mod late_script;
+mod migrate;
 mod patterns;
 mod random_differential;
 mod run;

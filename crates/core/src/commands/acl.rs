@@ -68,9 +68,12 @@ pub const COMMANDS: &[Command] = &[Command {
             arity: -3,
             since: "6.0.0",
             flags: FOR_ADMINS,
-            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Deletes users and disconnects their clients.",
             complexity: "O(1) amortized time considering the typical user.",
+            changes: &[Change {
+                since: ("7.2.0", ""),
+                apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            }],
             run: deluser,
             ..Command::of(Group::Server)
         },
@@ -99,9 +102,12 @@ pub const COMMANDS: &[Command] = &[Command {
             arity: -3,
             since: "6.0.0",
             flags: FOR_ADMINS,
-            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Creates a user or changes the user's rules.",
             complexity: "O(N). Where N is the number of rules provided.",
+            changes: &[Change {
+                since: ("7.2.0", ""),
+                apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            }],
             run: setuser,
             ..Command::of(Group::Server)
         },
@@ -110,9 +116,12 @@ pub const COMMANDS: &[Command] = &[Command {
             arity: 2,
             since: "6.0.0",
             flags: FOR_ADMINS,
-            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Writes users to the ACL file.",
             complexity: "O(N). Where N is the number of configured users.",
+            changes: &[Change {
+                since: ("7.2.0", ""),
+                apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            }],
             run: without_file,
             ..Command::of(Group::Server)
         },
@@ -143,7 +152,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: LOADING | STALE,
             summary: "Explains the subcommands.",
             complexity: "O(1)",
-            run: help,
+            run: super::help::reply,
             ..Command::of(Group::Server)
         },
         Command {
@@ -375,41 +384,4 @@ fn without_file(ctx: &mut Ctx) -> Outcome {
          SETUSER command and then issue a CONFIG REWRITE (assuming you have a {product}configuration file set) in \
          order to store users in the {product}configuration."
     )))
-}
-
-fn help(ctx: &mut Ctx) -> Outcome {
-    const LINES: [&str; 29] = [
-        "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "CAT [<category>]",
-        "    Lists the commands of <category>, or, if no category is given,",
-        "    the names of all categories.",
-        "DELUSER <username> [<username> ...]",
-        "    Deletes these users and disconnects their clients.",
-        "DRYRUN <username> <command> [<arg> ...]",
-        "    Tells whether the user may run the command, without running it.",
-        "GETUSER <username>",
-        "    Describes the user.",
-        "GENPASS [<bits>]",
-        "    Generates a random password of 256 bits, or of as many bits as",
-        "    the optional argument says.",
-        "LIST",
-        "    Lists the users with their rules, as in a configuration file.",
-        "LOAD",
-        "    Reads the users from the ACL file.",
-        "LOG [<count> | RESET]",
-        "    Lists refused commands and failed logins.",
-        "SAVE",
-        "    Writes the users to the ACL file.",
-        "SETUSER <username> <attribute> [<attribute> ...]",
-        "    Creates a user with these attributes, or changes the user's.",
-        "USERS",
-        "    Lists the names of all users.",
-        "WHOAMI",
-        "    Tells the name of this connection's user.",
-        "HELP",
-        "    Prints this help.",
-    ];
-    ctx.reply.array(LINES.len());
-    LINES.iter().for_each(|line| ctx.reply.status(line));
-    Ok(())
 }

@@ -39,7 +39,7 @@ pub const COMMANDS: &[Command] = &[Command {
             acl: &["connection"],
             summary: "Explains the subcommands.",
             complexity: "O(1)",
-            run: command_help,
+            run: super::help::reply,
             ..Command::of(Group::Server)
         },
         Command {
@@ -250,10 +250,13 @@ fn describe_keys(reply: &mut Reply, spec: &KeySpec) {
                 &[("keyword", SpecValue::Word(word)), ("startfrom", from.into())],
             );
         }
-        Begin::Option { .. } | Begin::Unknown => describe_search(reply, "unknown", &[]),
+        Begin::Option { .. } | Begin::IndexWithout { .. } | Begin::Unknown => {
+            describe_search(reply, "unknown", &[]);
+        }
     }
     reply.bulk(b"find_keys");
     match spec.find {
+        _ if matches!(spec.begin, Begin::Option { .. }) => describe_search(reply, "unknown", &[]),
         Find::Range { last, step, limit } => {
             describe_search(
                 reply,
@@ -341,7 +344,7 @@ fn command_getkeysandflags(ctx: &mut Ctx) -> Outcome {
 fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
     let call = &ctx.argv[2..];
     let row = table::find(call, ctx.version()).ok_or(Error::new("ERR Invalid command specified"))?;
-    if row.keys.is_empty() {
+    if row.keys_of_calls.unwrap_or(row.keys).is_empty() {
         return Err(Error::new("ERR The command has no key arguments"));
     }
     if !row.accepts(call.len(), ctx.version()) {
@@ -386,8 +389,4 @@ fn keys_loosely_counted(spec: &KeySpec, call: &[&[u8]]) -> std::ops::Range<usize
     let count = std::str::from_utf8(&word[..digits]).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0);
     let first = (begin + first) as usize;
     if count > call.len().saturating_sub(first) { 0..0 } else { first..first + count }
-}
-
-fn command_help(ctx: &mut Ctx) -> Outcome {
-    super::help::reply(ctx)
 }

@@ -305,7 +305,7 @@ impl Node {
             if let Some(command) = table::find(&argv, self.config.version) {
                 self.stats.count_call(command);
             }
-            self.note_slow(id, &argv);
+            self.note_slow(id, &argv, 0);
         }
     }
 

@@ -319,12 +319,13 @@ pub const PARAMS: &[Param] = &[
     Param::new("cluster-slot-migration-write-pause-timeout", "10000", Int(0, i64::MAX)).since("8.4.0", ""),
     Param::new("cluster-slot-stats-enabled", "no", Words(&["no", "yes", "cpu", "net", "mem"]))
         .since("8.2.0", "8.0.0"),
-    Param::new("commandlog-execution-slower-than", "10000", Int(-1, i64::MAX)).since(NEVER, "8.0.0"),
+    Param::new("commandlog-execution-slower-than", "10000", Alias("slowlog-log-slower-than"))
+        .since(NEVER, "8.0.0"),
     Param::new("commandlog-large-reply-max-len", "128", Int(0, i64::MAX)).since(NEVER, "8.0.0"),
     Param::new("commandlog-large-request-max-len", "128", Int(0, i64::MAX)).since(NEVER, "8.0.0"),
     Param::new("commandlog-reply-larger-than", "1048576", Int(-1, i64::MAX)).since(NEVER, "8.0.0"),
     Param::new("commandlog-request-larger-than", "1048576", Int(-1, i64::MAX)).since(NEVER, "8.0.0"),
-    Param::new("commandlog-slow-execution-max-len", "128", Int(0, i64::MAX)).since(NEVER, "8.0.0"),
+    Param::new("commandlog-slow-execution-max-len", "128", Alias("slowlog-max-len")).since(NEVER, "8.0.0"),
     Param::new("crash-log-enabled", "yes", Bool),
     Param::new("crash-memcheck-enabled", "yes", Bool),
     Param::new("daemonize", "no", Fixed),
