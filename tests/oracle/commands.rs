@@ -90,3 +90,74 @@ fn help_has_the_forms_and_the_length_of_the_release() {
         }
     }
 }
+
+/// Takes the words out of COMMAND DOCS: what remains are names, releases, flags and arguments.
+fn without_words(value: &Value) -> Value {
+    match value {
+        Value::Map(fields) => {
+            // Two arguments of Valkey have a summary.
+            let is_argument = fields.iter().any(|(name, _)| name.as_bytes() == Some(b"type"));
+            let fields =
+                fields.iter().filter(|(name, _)| !is_argument || name.as_bytes() != Some(b"summary"));
+            let kept = fields.map(|(name, value)| match name.as_bytes() {
+                Some(b"summary" | b"complexity" | b"subcommands") => (name.clone(), Value::Nil),
+                Some(b"history") => {
+                    let entries = value.as_slice().unwrap_or_default().iter();
+                    let releases = entries.map(|entry| entry.as_slice().unwrap_or_default()[0].clone());
+                    (name.clone(), Value::Array(releases.collect()))
+                }
+                _ => (name.clone(), without_words(value)),
+            });
+            Value::Map(kept.collect())
+        }
+        Value::Array(parts) => Value::Array(parts.iter().map(without_words).collect()),
+        value => value.clone(),
+    }
+}
+
+#[test]
+fn docs_have_the_fields_and_the_arguments_of_the_release() {
+    for release in ["7.0", "7.4", "8.0", "8.6", "valkey-8.1", "valkey-9.1"] {
+        let Some(theirs) = Server::redis(release, &[]) else { return };
+        let ours = Server::redlatch(release, &[]);
+        let (mut ours, mut theirs) = (ours.connect(), theirs.connect());
+        for client in [&mut ours, &mut theirs] {
+            ask(client, &["HELLO", "3"]);
+        }
+        for name in names(&mut ours) {
+            let [ours, theirs] =
+                [&mut ours, &mut theirs].map(|client| match ask(client, &["COMMAND", "DOCS", &name]) {
+                    Value::Map(docs) => docs.iter().map(|(_, docs)| without_words(docs)).collect::<Vec<_>>(),
+                    other => panic!("{other:?}"),
+                });
+            assert_eq!(ours, theirs, "{release}: {name}");
+        }
+    }
+}
+
+#[test]
+fn info_has_the_fields_of_the_release() {
+    for release in ["7.0", "7.4", "8.0", "8.6", "valkey-8.1", "valkey-9.1"] {
+        let Some(theirs) = Server::redis(release, &[]) else { return };
+        let ours = Server::redlatch(release, &[]);
+        for sections in [&["INFO"][..], &["INFO", "everything"]] {
+            let [ours, theirs] = [&ours, &theirs].map(|server| {
+                let mut client = server.connect();
+                client.call(&["CONFIG", "RESETSTAT"]);
+                client.call(&["SET", "k", "v"]);
+                client.call(&["GET"]);
+                let reply = ask(&mut client, sections);
+                let text = String::from_utf8_lossy(reply.as_bytes().unwrap()).into_owned();
+                let fields = text.lines().map(|line| line.split(':').next().unwrap_or_default().to_owned());
+                // The sizes of values are not counted; the statistics of commands come in hash-table order.
+                let is_kept = |name: &String| {
+                    !["db0_distrib", "cmdstat_", "latency_percentiles"]
+                        .iter()
+                        .any(|known| name.starts_with(known))
+                };
+                fields.filter(is_kept).collect::<Vec<_>>()
+            });
+            assert_eq!(ours, theirs, "{release}: {sections:?}");
+        }
+    }
+}

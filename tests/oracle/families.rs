@@ -60,6 +60,7 @@ families! {
     pubsub,
     scripting,
     server,
+    settings,
     sets,
     sort,
     sorted_sets,

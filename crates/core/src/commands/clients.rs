@@ -44,10 +44,11 @@ pub const COMMANDS: &[Command] = &[Command {
         Command {
             name: "client|pause",
             arity: -3,
-            since: "3.0.0",
+            since: "2.9.50",
             flags: ADMIN | NOSCRIPT | LOADING | STALE,
             summary: "Holds back the commands of clients.",
             complexity: "O(1)",
+            changes: &[Change { since: ("7.2.0", ""), apply: |row| row.since = "3.0.0" }],
             run: client_pause,
             ..Command::of(Group::Connection)
         },

@@ -45,7 +45,7 @@ pub const COMMANDS: &[Command] = &[
         summary: "Removes the keys of hash slots that the node lost.",
         complexity: "O(N)",
         run: refuse,
-        ..Command::of(Group::Cluster)
+        ..Command::of(Group::Server)
     },
     Command {
         name: "cluster",

@@ -203,7 +203,8 @@ fn reload(ctx: &mut Ctx) -> Outcome {
 
 fn packed_threshold(ctx: &mut Ctx) -> Outcome {
     const FOUR_GB: u64 = 4 << 30;
-    match parse_memory(&String::from_utf8_lossy(ctx.argv[2])).filter(|bytes| *bytes < FOUR_GB) {
+    match parse_memory(&String::from_utf8_lossy(ctx.argv[2]), ctx.version()).filter(|bytes| *bytes < FOUR_GB)
+    {
         Some(_) => accept(ctx),
         None => Err(Error::new("ERR argument must be a memory value bigger than 1 and smaller than 4gb")),
     }

@@ -67,7 +67,7 @@ pub const COMMANDS: &[Command] = &[Command {
         Command {
             name: "hotkeys|help",
             arity: 2,
-            since: "8.6.0",
+            since: "8.6.1",
             since_valkey: NEVER,
             flags: LOADING | STALE,
             summary: "Explains the subcommands.",

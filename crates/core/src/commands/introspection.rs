@@ -75,7 +75,7 @@ pub const COMMANDS: &[Command] = &[Command {
             tips: &["nondeterministic_output_order"],
             summary: "Documents commands.",
             complexity: "O(N)",
-            run: command_docs,
+            run: super::docs::command_docs,
             ..Command::of(Group::Server)
         },
         Command {
@@ -164,18 +164,6 @@ fn command_info(ctx: &mut Ctx) -> Outcome {
             None => ctx.reply.null(),
         }
     }
-    Ok(())
-}
-
-fn command_docs(ctx: &mut Ctx) -> Outcome {
-    let version = ctx.version();
-    let rows: Vec<&Command> = if ctx.argv.len() == 2 {
-        table::all(version).collect()
-    } else {
-        ctx.argv[2..].iter().filter_map(|name| row_named(name, version)).collect()
-    };
-    ctx.reply.map(rows.len());
-    rows.iter().for_each(|row| document(ctx.reply, row, version));
     Ok(())
 }
 
@@ -298,27 +286,6 @@ fn describe_search(reply: &mut Reply, kind: &str, fields: &[(&str, SpecValue)]) 
             SpecValue::Word(word) => reply.bulk(word.as_bytes()),
             SpecValue::Number(number) => reply.int(*number as i64),
         }
-    }
-}
-
-/// Writes the name and the documentation of a command.
-fn document(reply: &mut Reply, row: &Command, version: Version) {
-    let subcommands = row.subcommands;
-    reply.bulk(row.name.as_bytes());
-    reply.map(4 + !subcommands.is_empty() as usize);
-    for (name, text) in [
-        ("summary", row.summary),
-        ("since", row.since_in(version)),
-        ("group", row.group.name()),
-        ("complexity", row.complexity),
-    ] {
-        reply.bulk(name.as_bytes());
-        reply.bulk(text.as_bytes());
-    }
-    if !subcommands.is_empty() {
-        reply.bulk(b"subcommands");
-        reply.map(subcommands.len());
-        subcommands.iter().for_each(|sub| document(reply, sub, version));
     }
 }
 

@@ -16,6 +16,7 @@ mod config;
 mod connection;
 mod debug;
 mod digest;
+mod docs;
 mod dump;
 mod expiry;
 mod functions;

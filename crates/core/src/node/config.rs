@@ -182,8 +182,9 @@ impl Config {
                 _ => at,
             };
             classes = PARAMS[target].keyspace_events(value).unwrap_or(classes);
-            values[target] =
-                PARAMS[target].parse(value, &values[target]).map_err(|why| failed(param.name, &why))?;
+            values[target] = PARAMS[target]
+                .parse(value, &values[target], self.version)
+                .map_err(|why| failed(param.name, &why))?;
             self.check_clients(param.name, &values[target])?;
         }
         self.values = values;
@@ -218,7 +219,7 @@ impl Config {
         self.values[at] = match PARAMS[at].kind {
             ParamKind::Fixed | ParamKind::Protected => String::from_utf8_lossy(value).into_owned(),
             ParamKind::FixedChoice(words) => params::choice(words, &String::from_utf8_lossy(value))?,
-            _ => PARAMS[at].parse(value, &self.values[at])?,
+            _ => PARAMS[at].parse(value, &self.values[at], self.version)?,
         };
         self.refresh();
         if !(1..=1024).contains(&self.databases) {
