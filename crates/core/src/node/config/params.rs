@@ -604,8 +604,6 @@ pub const PARAMS: &[Param] = &[
 
 #[cfg(test)]
 mod tests {
-    mod texts;
-
     use super::*;
 
     fn param(name: &str) -> &'static Param {
