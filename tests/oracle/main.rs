@@ -3,6 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod acl_file;
 mod commands;
 mod dump;
 mod families;

@@ -24,6 +24,13 @@ impl Error {
         Error(Cow::Owned(text.into()))
     }
 
+    /// Creates an error that repeats an argument at its end, without the line ends there, which Redis drops.
+    pub fn repeating(text: &'static str, argument: &[u8]) -> Error {
+        let argument = c_text(argument);
+        let end = argument.iter().rposition(|byte| !b"\r\n".contains(byte)).map_or(0, |at| at + 1);
+        Error::owned([text.as_bytes(), &argument[..end]].concat())
+    }
+
     /// Returns the text that follows the `-` on the wire.
     pub fn text(&self) -> &[u8] {
         &self.0

@@ -40,7 +40,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: FOR_ADMINS,
             summary: "Reads users from the ACL file.",
             complexity: "O(N). Where N is the number of configured users.",
-            run: without_file,
+            run: load,
             ..Command::of(Group::Server)
         },
         Command {
@@ -122,7 +122,7 @@ pub const COMMANDS: &[Command] = &[Command {
                 since: ("7.2.0", ""),
                 apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:all_succeeded"],
             }],
-            run: without_file,
+            run: save,
             ..Command::of(Group::Server)
         },
         Command {
@@ -362,26 +362,47 @@ fn dryrun(ctx: &mut Ctx) -> Outcome {
         ctx.reply.ok();
         return Ok(());
     };
+    // Before 7.2 a C string ends at a NUL.
+    let shown = |word: &'_ [u8]| if version >= Version::V7_2 { word.to_vec() } else { c_text(word).to_vec() };
     let mut text = match version >= Version::V7_2 {
         true => [b"User ", user.name()].concat(),
         false => b"This user".to_vec(),
     };
-    let (verb, object, kind): (_, _, &[u8]) = match denial {
-        Denial::Command => (&b" has no permissions to run the '"[..], row.name.as_bytes(), b"' command"),
-        Denial::Key(at) => (b" has no permissions to access the '", c_text(call[at]), b"' key"),
-        Denial::Channel(at) => (b" has no permissions to access the '", c_text(call[at]), b"' channel"),
+    let (verb, object, kind) = match denial {
+        Denial::Command => (" has no permissions to run the '", row.name.as_bytes().to_vec(), "' command"),
+        Denial::Key(at) => (" has no permissions to access the '", shown(call[at]), "' key"),
+        Denial::Channel(at) => (" has no permissions to access the '", shown(call[at]), "' channel"),
     };
-    text.extend([verb, object, kind].concat());
+    text.extend([verb.as_bytes(), &object, kind.as_bytes()].concat());
     ctx.reply.bulk(&text);
     Ok(())
 }
 
-/// Refuses ACL LOAD and ACL SAVE: there is no ACL file.
-fn without_file(ctx: &mut Ctx) -> Outcome {
+/// Fails if the server has no ACL file.
+fn check_file(ctx: &Ctx) -> Outcome {
+    if ctx.node.config.get("aclfile").is_some_and(|path| !path.is_empty()) {
+        return Ok(());
+    }
     let product = if ctx.version().is_valkey() { "" } else { "Redis " };
     Err(Error::owned(format!(
         "ERR This {product}instance is not configured to use an ACL file. You may want to specify users via the ACL \
          SETUSER command and then issue a CONFIG REWRITE (assuming you have a {product}configuration file set) in \
          order to store users in the {product}configuration."
     )))
+}
+
+/// Keeps the users as those of the ACL file, which is read at the start and never written.
+fn save(ctx: &mut Ctx) -> Outcome {
+    check_file(ctx)?;
+    ctx.node.save_users();
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// Replaces the users by those of the ACL file, as it was read or saved.
+fn load(ctx: &mut Ctx) -> Outcome {
+    check_file(ctx)?;
+    ctx.node.load_users();
+    ctx.reply.ok();
+    Ok(())
 }

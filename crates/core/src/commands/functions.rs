@@ -156,7 +156,7 @@ fn load(ctx: &mut Ctx) -> Outcome {
     let mut replace = false;
     for option in options {
         if !option.eq_ignore_ascii_case(b"REPLACE") {
-            return Err(Error::owned([b"ERR Unknown option given: ", error::c_text(option)].concat()));
+            return Err(Error::repeating("ERR Unknown option given: ", option));
         }
         replace = true;
     }

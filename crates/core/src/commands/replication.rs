@@ -2,7 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
-use crate::error::{self, Error, Outcome, c_text};
+use crate::error::{self, Error, Outcome};
 use crate::node::replication::{Role, Wish};
 use crate::num;
 use crate::version::Version;
@@ -211,7 +211,7 @@ fn replconf(ctx: &mut Ctx) -> Outcome {
             }
             b"version" if version.is_valkey() => check_release(value)?,
             _ => {
-                return Err(Error::owned([b"ERR Unrecognized REPLCONF option: ", c_text(option)].concat()));
+                return Err(Error::repeating("ERR Unrecognized REPLCONF option: ", option));
             }
         }
     }
@@ -223,7 +223,7 @@ fn replconf(ctx: &mut Ctx) -> Outcome {
 fn check_filter(value: &[u8]) -> Outcome {
     let parts = split_words(value).ok_or(Error::new("ERR Missing rdb-filter-only values"))?;
     match parts.iter().find(|part| !part.eq_ignore_ascii_case(b"functions")) {
-        Some(part) => Err(Error::owned([b"ERR Unsupported rdb-filter-only option: ", &part[..]].concat())),
+        Some(part) => Err(Error::repeating("ERR Unsupported rdb-filter-only option: ", part)),
         None => Ok(()),
     }
 }
@@ -234,6 +234,6 @@ fn check_release(value: &[u8]) -> Outcome {
     let parts: Vec<&[u8]> = value.split(|byte| *byte == b'.').collect();
     match parts.len() == 3 && parts.into_iter().all(is_number) {
         true => Ok(()),
-        false => Err(Error::owned([b"ERR Unrecognized version format: ", c_text(value)].concat())),
+        false => Err(Error::repeating("ERR Unrecognized version format: ", value)),
     }
 }

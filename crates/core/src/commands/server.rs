@@ -197,7 +197,7 @@ fn time(ctx: &mut Ctx) -> Outcome {
 fn flushdb(ctx: &mut Ctx) -> Outcome {
     check_flush_mode(ctx)?;
     ctx.node.flush_db(ctx.db());
-    ctx.node.invalidate_all();
+    announce_flush(ctx);
     ctx.reply.ok();
     Ok(())
 }
@@ -207,9 +207,20 @@ fn flushall(ctx: &mut Ctx) -> Outcome {
     for db in 0..ctx.node.store.dbs.len() {
         ctx.node.flush_db(db);
     }
-    ctx.node.invalidate_all();
+    announce_flush(ctx);
     ctx.reply.ok();
     Ok(())
+}
+
+/// Tells tracking clients that everything has changed. Since 7.4 a synchronous flush replies when its own client has been told.
+fn announce_flush(ctx: &mut Ctx) {
+    ctx.node.invalidate_all();
+    let is_async = ctx.argv.get(1).is_some_and(|mode| mode.eq_ignore_ascii_case(b"ASYNC"));
+    if ctx.version() >= Version::V7_4 && ctx.origin == Origin::Client && !is_async {
+        ctx.node.send_pending_invalidations(ctx.id);
+        let told = ctx.session().output.take_own();
+        ctx.reply.raw(&told);
+    }
 }
 
 /// Checks the option ASYNC or SYNC, which makes no difference here.

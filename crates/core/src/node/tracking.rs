@@ -215,7 +215,7 @@ impl Node {
     }
 
     /// Sends a client the messages about its own command, whose reply is complete.
-    pub(super) fn send_pending_invalidations(&mut self, id: SessionId) {
+    pub fn send_pending_invalidations(&mut self, id: SessionId) {
         if self.tracking.pending.is_empty() {
             return;
         }
