@@ -3,11 +3,14 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod acl_file;
+mod commands;
 mod drop_in;
 mod dump;
 mod families;
 mod late_script;
 mod linearize;
+mod migrate;
 mod patterns;
 mod random_differential;
 mod run;

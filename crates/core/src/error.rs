@@ -24,6 +24,13 @@ impl Error {
         Error(Cow::Owned(text.into()))
     }
 
+    /// Creates an error that repeats an argument at its end, without the line ends there, which Redis drops.
+    pub fn repeating(text: &'static str, argument: &[u8]) -> Error {
+        let argument = c_text(argument);
+        let end = argument.iter().rposition(|byte| !b"\r\n".contains(byte)).map_or(0, |at| at + 1);
+        Error::owned([text.as_bytes(), &argument[..end]].concat())
+    }
+
     /// Returns the text that follows the `-` on the wire.
     pub fn text(&self) -> &[u8] {
         &self.0
@@ -73,10 +80,14 @@ pub fn protected_mode(version: Version) -> Error {
     .into()
 }
 
-pub const NO_DEBUG: Error = Error::new(
-    "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a \
-     local connection, otherwise you need to set this option in the configuration file, and then restart the server.",
-);
+/// Returns the refusal of a command that a setting has to allow.
+pub fn protected_command(name: &str, setting: &str) -> Error {
+    format!(
+        "ERR {name} command not allowed. If the {setting} option is set to \"local\", you can run it from a local \
+         connection, otherwise you need to set this option in the configuration file, and then restart the server."
+    )
+    .into()
+}
 
 pub const NO_AUTH: Error = Error::new("NOAUTH Authentication required.");
 pub const NOT_BUSY: Error = Error::new("NOTBUSY No scripts in execution right now.");

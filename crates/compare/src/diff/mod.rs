@@ -8,6 +8,7 @@
 //! | `shapes` | the form of each command's arguments, and the families |
 //! | `grammar`, `pools` | random arguments of a form |
 //! | `lua`, `payloads` | random scripts, and data for their libraries |
+//! | `libraries` | libraries of functions, and rules of users |
 //! | `exclusions` | commands that cannot be compared, and why |
 //! | `generator` | random rounds |
 //! | `runner`, `pair`, `keyspace`, `compare` | runs steps on both servers and compares |
@@ -21,6 +22,7 @@ pub mod exclusions;
 mod generator;
 pub mod grammar;
 mod keyspace;
+mod libraries;
 pub mod link;
 pub mod lua;
 mod pair;

@@ -1,6 +1,7 @@
 //! Small pools of arguments, so that commands use the same keys, fields and members. They include unusual ones that are hard
 //! to parse.
 
+use super::libraries;
 use redlatch_core::rng::Rng;
 
 /// Picks random arguments from named pools.
@@ -284,6 +285,11 @@ impl Pools {
                 "expire",
                 "",
             ]),
+            "library" => self.pick(libraries::LIBRARIES),
+            "libraryname" => self.pick(libraries::LIBRARY_NAMES),
+            "function" => self.pick(libraries::FUNCTION_NAMES),
+            "username" => self.pick(libraries::USERS),
+            "rule" => self.pick(libraries::RULES),
             "lua" if self.grows_scripts => return super::lua::script(self),
             "lua" => self.pick(super::shapes::LUA),
             keyword => return self.keyword(keyword),

@@ -137,8 +137,14 @@ impl Runner {
         self.control = open(&self.ours, &self.theirs)?;
         // After the barrier the servers have noticed all closed connections.
         let _ = self.barrier();
-        let mut requests: Vec<Vec<Vec<u8>>> =
-            vec![vec![b"FLUSHALL".to_vec()], vec![b"SCRIPT".to_vec(), b"FLUSH".to_vec()]];
+        let mut requests: Vec<Vec<Vec<u8>>> = [
+            &["FLUSHALL"][..],
+            &["SCRIPT", "FLUSH"],
+            &["FUNCTION", "FLUSH"],
+            &["ACL", "DELUSER", "alice", "bob"],
+        ]
+        .map(|words| words.iter().map(|word| word.as_bytes().to_vec()).collect())
+        .into();
         for (name, value) in &self.settings {
             requests.push(vec![b"CONFIG".to_vec(), b"SET".to_vec(), name.as_bytes().to_vec(), value.clone()]);
         }

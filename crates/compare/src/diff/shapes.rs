@@ -100,6 +100,8 @@ pub const FAMILIES: &[Family] = &[
         keys: super::pools::KEYS,
         foreign: 20,
     },
+    Family { name: "functions", groups: &[], also: FUNCTIONS, keys: &["s1", "k1", "l1"], foreign: 12 },
+    Family { name: "acl", groups: &[], also: USERS, keys: &["a1", "b1", "c1", "d1"], foreign: 12 },
     Family {
         name: "connection",
         groups: &[Group::Connection],
@@ -114,6 +116,49 @@ pub const FAMILIES: &[Family] = &[
         keys: super::pools::KEYS,
         foreign: 3,
     },
+];
+
+const FUNCTIONS: &[&str] = &[
+    "function|load",
+    "function|load",
+    "function|load",
+    "fcall",
+    "fcall",
+    "fcall",
+    "fcall_ro",
+    "function|list",
+    "function|delete",
+    "function|flush",
+    "function|stats",
+    "function|kill",
+    "get",
+    "set",
+];
+
+const USERS: &[&str] = &[
+    "acl|setuser",
+    "acl|setuser",
+    "acl|setuser",
+    "acl|setuser",
+    "acl|getuser",
+    "acl|list",
+    "acl|users",
+    "acl|deluser",
+    "acl|dryrun",
+    "acl|dryrun",
+    "acl|whoami",
+    "auth",
+    "auth",
+    "get",
+    "set",
+    "mget",
+    "copy",
+    "publish",
+    "config|get",
+    "eval",
+    "exists",
+    "lpush",
+    "client|setname",
 ];
 
 const HYPERLOGLOG: &[&str] = &[
@@ -582,10 +627,23 @@ const SHAPES: &[(&str, &str)] = &[
     ("evalsha", "( any | E0E1F9FABFC9D4800C877A703B823AC0578FF8DB ) #key value..."),
     ("evalsha_ro", "( any | e0e1f9fabfc9d4800c877a703b823ac0578ff8db ) #key value..."),
     ("script|exists", "( any | e0e1f9fabfc9d4800c877a703b823ac0578ff8db )..."),
+    ("fcall", "function #key value..."),
+    ("fcall_ro", "function #key value..."),
+    ("function|delete", "libraryname"),
+    ("function|flush", "[ SYNC | ASYNC | any ]"),
+    ("function|list", "{ WITHCODE | LIBRARYNAME ( libraryname | pattern ) }"),
+    ("function|load", "[ REPLACE ] library"),
     ("script|flush", "[ SYNC | ASYNC ]"),
     ("script|load", "lua"),
     // Connections.
-    ("auth", "[ user ] value"),
+    (
+        "acl|dryrun",
+        "username ( get key | set key value | mget key key | publish channel value | subscribe channel channel | psubscribe channels | rename key key | eval lua 1 key | config GET param | acl WHOAMI | select db | copy key key | command any )",
+    ),
+    ("acl|deluser", "username..."),
+    ("acl|getuser", "( username | default )"),
+    ("acl|setuser", "username rule..."),
+    ("auth", "( [ user ] value | username ( pw | pw | other ) )"),
     ("client|getredir", ""),
     (
         "client|kill",

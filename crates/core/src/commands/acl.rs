@@ -40,7 +40,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: FOR_ADMINS,
             summary: "Reads users from the ACL file.",
             complexity: "O(N). Where N is the number of configured users.",
-            run: without_file,
+            run: load,
             ..Command::of(Group::Server)
         },
         Command {
@@ -68,9 +68,12 @@ pub const COMMANDS: &[Command] = &[Command {
             arity: -3,
             since: "6.0.0",
             flags: FOR_ADMINS,
-            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Deletes users and disconnects their clients.",
             complexity: "O(1) amortized time considering the typical user.",
+            changes: &[Change {
+                since: ("7.2.0", ""),
+                apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            }],
             run: deluser,
             ..Command::of(Group::Server)
         },
@@ -99,9 +102,12 @@ pub const COMMANDS: &[Command] = &[Command {
             arity: -3,
             since: "6.0.0",
             flags: FOR_ADMINS,
-            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Creates a user or changes the user's rules.",
             complexity: "O(N). Where N is the number of rules provided.",
+            changes: &[Change {
+                since: ("7.2.0", ""),
+                apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            }],
             run: setuser,
             ..Command::of(Group::Server)
         },
@@ -110,10 +116,13 @@ pub const COMMANDS: &[Command] = &[Command {
             arity: 2,
             since: "6.0.0",
             flags: FOR_ADMINS,
-            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Writes users to the ACL file.",
             complexity: "O(N). Where N is the number of configured users.",
-            run: without_file,
+            changes: &[Change {
+                since: ("7.2.0", ""),
+                apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            }],
+            run: save,
             ..Command::of(Group::Server)
         },
         Command {
@@ -143,7 +152,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: LOADING | STALE,
             summary: "Explains the subcommands.",
             complexity: "O(1)",
-            run: help,
+            run: super::help::reply,
             ..Command::of(Group::Server)
         },
         Command {
@@ -353,22 +362,27 @@ fn dryrun(ctx: &mut Ctx) -> Outcome {
         ctx.reply.ok();
         return Ok(());
     };
+    // Before 7.2 a C string ends at a NUL.
+    let shown = |word: &'_ [u8]| if version >= Version::V7_2 { word.to_vec() } else { c_text(word).to_vec() };
     let mut text = match version >= Version::V7_2 {
         true => [b"User ", user.name()].concat(),
         false => b"This user".to_vec(),
     };
-    let (verb, object, kind): (_, _, &[u8]) = match denial {
-        Denial::Command => (&b" has no permissions to run the '"[..], row.name.as_bytes(), b"' command"),
-        Denial::Key(at) => (b" has no permissions to access the '", c_text(call[at]), b"' key"),
-        Denial::Channel(at) => (b" has no permissions to access the '", c_text(call[at]), b"' channel"),
+    let (verb, object, kind) = match denial {
+        Denial::Command => (" has no permissions to run the '", row.name.as_bytes().to_vec(), "' command"),
+        Denial::Key(at) => (" has no permissions to access the '", shown(call[at]), "' key"),
+        Denial::Channel(at) => (" has no permissions to access the '", shown(call[at]), "' channel"),
     };
-    text.extend([verb, object, kind].concat());
+    text.extend([verb.as_bytes(), &object, kind.as_bytes()].concat());
     ctx.reply.bulk(&text);
     Ok(())
 }
 
-/// Refuses ACL LOAD and ACL SAVE: there is no ACL file.
-fn without_file(ctx: &mut Ctx) -> Outcome {
+/// Fails if the server has no ACL file.
+fn check_file(ctx: &Ctx) -> Outcome {
+    if ctx.node.config.get("aclfile").is_some_and(|path| !path.is_empty()) {
+        return Ok(());
+    }
     let product = if ctx.version().is_valkey() { "" } else { "Redis " };
     Err(Error::owned(format!(
         "ERR This {product}instance is not configured to use an ACL file. You may want to specify users via the ACL \
@@ -377,39 +391,18 @@ fn without_file(ctx: &mut Ctx) -> Outcome {
     )))
 }
 
-fn help(ctx: &mut Ctx) -> Outcome {
-    const LINES: [&str; 29] = [
-        "ACL <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-        "CAT [<category>]",
-        "    Lists the commands of <category>, or, if no category is given,",
-        "    the names of all categories.",
-        "DELUSER <username> [<username> ...]",
-        "    Deletes these users and disconnects their clients.",
-        "DRYRUN <username> <command> [<arg> ...]",
-        "    Tells whether the user may run the command, without running it.",
-        "GETUSER <username>",
-        "    Describes the user.",
-        "GENPASS [<bits>]",
-        "    Generates a random password of 256 bits, or of as many bits as",
-        "    the optional argument says.",
-        "LIST",
-        "    Lists the users with their rules, as in a configuration file.",
-        "LOAD",
-        "    Reads the users from the ACL file.",
-        "LOG [<count> | RESET]",
-        "    Lists refused commands and failed logins.",
-        "SAVE",
-        "    Writes the users to the ACL file.",
-        "SETUSER <username> <attribute> [<attribute> ...]",
-        "    Creates a user with these attributes, or changes the user's.",
-        "USERS",
-        "    Lists the names of all users.",
-        "WHOAMI",
-        "    Tells the name of this connection's user.",
-        "HELP",
-        "    Prints this help.",
-    ];
-    ctx.reply.array(LINES.len());
-    LINES.iter().for_each(|line| ctx.reply.status(line));
+/// Keeps the users as those of the ACL file, which is read at the start and never written.
+fn save(ctx: &mut Ctx) -> Outcome {
+    check_file(ctx)?;
+    ctx.node.save_users();
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// Replaces the users by those of the ACL file, as it was read or saved.
+fn load(ctx: &mut Ctx) -> Outcome {
+    check_file(ctx)?;
+    ctx.node.load_users();
+    ctx.reply.ok();
     Ok(())
 }

@@ -44,10 +44,11 @@ pub const COMMANDS: &[Command] = &[Command {
         Command {
             name: "client|pause",
             arity: -3,
-            since: "3.0.0",
+            since: "2.9.50",
             flags: ADMIN | NOSCRIPT | LOADING | STALE,
             summary: "Holds back the commands of clients.",
             complexity: "O(1)",
+            changes: &[Change { since: ("7.2.0", ""), apply: |row| row.since = "3.0.0" }],
             run: client_pause,
             ..Command::of(Group::Connection)
         },
@@ -58,6 +59,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: NOSCRIPT | LOADING | STALE,
             summary: "Says whether the next request's keys are tracked.",
             complexity: "O(1)",
+            changes: ALLOW_BUSY_IN_VALKEY,
             run: tracking::client_caching,
             ..Command::of(Group::Connection)
         },
@@ -68,6 +70,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: NOSCRIPT | LOADING | STALE,
             summary: "Returns the client to which tracking messages are redirected.",
             complexity: "O(1)",
+            changes: ALLOW_BUSY_IN_VALKEY,
             run: tracking::client_getredir,
             ..Command::of(Group::Connection)
         },
@@ -109,7 +112,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: LOADING | STALE,
             summary: "Explains the subcommands.",
             complexity: "O(1)",
-            run: client_help,
+            run: super::help::reply,
             ..Command::of(Group::Connection)
         },
         Command {
@@ -128,10 +131,15 @@ pub const COMMANDS: &[Command] = &[Command {
             arity: 3,
             since: "2.6.9",
             flags: NOSCRIPT | LOADING | STALE,
-            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Names the connection.",
             complexity: "O(1)",
-            changes: ALLOW_BUSY_IN_VALKEY,
+            changes: &[
+                Change {
+                    since: ("7.2.0", ""),
+                    apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:all_succeeded"],
+                },
+                Change { since: (NEVER, "9.0.0"), apply: |row| row.flags |= ALLOW_BUSY },
+            ],
             run: client_setname,
             ..Command::of(Group::Connection)
         },
@@ -468,8 +476,13 @@ fn client_capa(ctx: &mut Ctx) -> Outcome {
 }
 
 /// Refuses: there is no import mode.
-fn client_import_source(_: &mut Ctx) -> Outcome {
-    Err(Error::new("ERR Server is not in import mode"))
+fn client_import_source(ctx: &mut Ctx) -> Outcome {
+    if ctx.node.config.get("import-mode") != Some("yes") && lower(ctx.argv[2]) != b"off" {
+        return Err(Error::new("ERR Server is not in import mode"));
+    }
+    on_or_off(ctx.argv[2])?;
+    ctx.reply.ok();
+    Ok(())
 }
 
 fn on_or_off(word: &[u8]) -> Result<bool, Error> {
@@ -503,7 +516,11 @@ fn client_unpause(ctx: &mut Ctx) -> Outcome {
 }
 
 fn client_unblock(ctx: &mut Ctx) -> Outcome {
-    let with_error = match ctx.argv.get(3) {
+    if ctx.argv.len() > 4 && !ctx.version().is_valkey() {
+        return Err(error::subcommand_syntax(ctx.argv));
+    }
+    // Valkey ignores the reason if more follows.
+    let with_error = match ctx.argv.get(3).filter(|_| ctx.argv.len() == 4) {
         None => false,
         Some(word) if word.eq_ignore_ascii_case(b"TIMEOUT") => false,
         Some(word) if word.eq_ignore_ascii_case(b"ERROR") => true,
@@ -624,8 +641,4 @@ fn parse_kill_filter<'a>(ctx: &Ctx<'a>) -> Result<KillFilter<'a>, Error> {
         }
     }
     Ok(filter)
-}
-
-fn client_help(ctx: &mut Ctx) -> Outcome {
-    super::help::reply(ctx)
 }

@@ -21,6 +21,33 @@ pub const COMMANDS: &[Command] = &[
         ..Command::of(Group::Cluster)
     },
     Command {
+        name: "clusterscan",
+        arity: -2,
+        since: NEVER,
+        since_valkey: "9.1.0",
+        flags: READONLY,
+        acl: &["keyspace"],
+        keys: &[key(&["not_key"], 1)],
+        keys_of_calls: Some(&[]),
+        tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
+        summary: "Walks through the keys of a cluster.",
+        complexity: "O(1)",
+        run: refuse,
+        ..Command::of(Group::Cluster)
+    },
+    Command {
+        name: "trimslots",
+        arity: -5,
+        since: "8.4.0",
+        since_valkey: NEVER,
+        flags: WRITE,
+        acl: &["keyspace", "dangerous"],
+        summary: "Removes the keys of hash slots that the node lost.",
+        complexity: "O(N)",
+        run: refuse,
+        ..Command::of(Group::Server)
+    },
+    Command {
         name: "cluster",
         arity: -2,
         since: "3.0.0",

@@ -4,7 +4,7 @@
 use crate::commands::ctx::Ctx;
 use crate::error::{self, Outcome};
 pub use crate::version::NEVER;
-use crate::version::{Version, release_number};
+use crate::version::Version;
 
 /// One command or subcommand.
 #[derive(Clone, Copy)]
@@ -38,6 +38,10 @@ pub struct Command {
     pub changes: &'static [Change],
     pub run: fn(&mut Ctx) -> Outcome,
 }
+
+/// Scripts may call the command since 7.2.
+pub const FOR_SCRIPTS_SINCE_7_2: &[Change] =
+    &[Change { since: ("7.2.0", ""), apply: |row| row.flags &= !NOSCRIPT }];
 
 /// What a release changed in a row. The row itself says what the first releases have.
 #[derive(Clone, Copy)]
@@ -90,11 +94,6 @@ impl Command {
     /// Returns whether a server that emulates `version` has this command.
     pub fn exists_in(&self, version: Version) -> bool {
         version.has(self.since, self.since_valkey)
-    }
-
-    /// Returns whether Redis had the command before a line began.
-    pub fn is_older_than(&self, version: Version) -> bool {
-        release_number(self.since) < version.first_redis_number()
     }
 
     /// Returns the release that introduced the command, as `COMMAND DOCS` has it.
@@ -273,6 +272,13 @@ pub enum Begin {
         from: usize,
         skipping: &'static [(&'static str, usize)],
     },
+    /// At the argument with this index, if none of these keywords stands among the options.
+    IndexWithout {
+        index: usize,
+        keywords: &'static [&'static str],
+        from: usize,
+        skipping: &'static [(&'static str, usize)],
+    },
     Unknown,
 }
 
@@ -330,6 +336,12 @@ pub fn key_positions(specs: &[KeySpec], argv: &[&[u8]]) -> Option<Vec<usize>> {
                 Some(at) => at + 1,
                 None => continue,
             },
+            Begin::IndexWithout { index, keywords, from, skipping } => {
+                match find_option(argv, keywords, from, skipping) {
+                    Some(_) => continue,
+                    None => index,
+                }
+            }
             Begin::Unknown => return None,
         };
         if begin >= argv.len() {

@@ -1,9 +1,10 @@
-//! COMMANDLOG, the form in which Valkey 8.1 has the slow log. Its logs of large requests and replies stay empty.
+//! COMMANDLOG, the form in which Valkey 8.1 has the slow log, with logs of large requests and replies.
 
 use super::command::*;
 use super::ctx::Ctx;
 use super::observability::{parse_slowlog_count, reply_slowlog};
 use crate::error::{Error, Outcome};
+use crate::node::slowlog::Slowlog;
 
 pub const COMMANDS: &[Command] = &[Command {
     name: "commandlog",
@@ -23,6 +24,17 @@ pub const COMMANDS: &[Command] = &[Command {
             summary: "Gives the newest entries.",
             complexity: "O(N)",
             run: commandlog_get,
+            ..Command::of(Group::Server)
+        },
+        Command {
+            name: "commandlog|help",
+            arity: 2,
+            since: NEVER,
+            since_valkey: "8.1.0",
+            flags: LOADING | STALE,
+            summary: "Explains the subcommands.",
+            complexity: "O(1)",
+            run: super::help::reply,
             ..Command::of(Group::Server)
         },
         Command {
@@ -53,36 +65,35 @@ pub const COMMANDS: &[Command] = &[Command {
     ..Command::of(Group::Server)
 }];
 
-/// Returns whether a word names the log of slow commands.
+/// Returns the log that a word names.
 ///
 /// # Errors
 ///
 /// Fails if it names no log.
-fn is_slow(word: &[u8]) -> Result<bool, Error> {
+fn log_of<'a>(ctx: &'a mut Ctx, word: &[u8]) -> Result<&'a mut Slowlog, Error> {
     match word.to_ascii_lowercase().as_slice() {
-        b"slow" => Ok(true),
-        b"large-request" | b"large-reply" => Ok(false),
+        b"slow" => Ok(&mut ctx.node.slowlog),
+        b"large-request" => Ok(&mut ctx.node.large_requests),
+        b"large-reply" => Ok(&mut ctx.node.large_replies),
         _ => Err(Error::new("ERR type should be one of the following: slow, large-request, large-reply")),
     }
 }
 
 fn commandlog_get(ctx: &mut Ctx) -> Outcome {
-    let is_slow = is_slow(ctx.argv[3]);
     let count = parse_slowlog_count(ctx.argv[2])?;
-    reply_slowlog(ctx, if is_slow? { count } else { 0 });
+    let log = log_of(ctx, ctx.argv[3])?.clone();
+    reply_slowlog(ctx.reply, &log, count);
     Ok(())
 }
 
 fn commandlog_len(ctx: &mut Ctx) -> Outcome {
-    let len = if is_slow(ctx.argv[2])? { ctx.node.slowlog.entries.len() } else { 0 };
+    let len = log_of(ctx, ctx.argv[2])?.entries.len();
     ctx.reply.int(len as i64);
     Ok(())
 }
 
 fn commandlog_reset(ctx: &mut Ctx) -> Outcome {
-    if is_slow(ctx.argv[2])? {
-        ctx.node.slowlog.entries.clear();
-    }
+    log_of(ctx, ctx.argv[2])?.entries.clear();
     ctx.reply.ok();
     Ok(())
 }

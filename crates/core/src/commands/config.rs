@@ -16,9 +16,12 @@ pub const COMMANDS: &[Command] = &[Command {
             arity: 2,
             since: "2.8.0",
             flags: ADMIN | NOSCRIPT | LOADING | STALE,
-            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Writes the configuration to its file.",
             complexity: "O(1)",
+            changes: &[Change {
+                since: ("7.2.0", ""),
+                apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            }],
             run: config_rewrite,
             ..Command::of(Group::Server)
         },
@@ -27,9 +30,12 @@ pub const COMMANDS: &[Command] = &[Command {
             arity: 2,
             since: "2.0.0",
             flags: ADMIN | NOSCRIPT | LOADING | STALE,
-            tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
             summary: "Resets the counters of INFO.",
             complexity: "O(1)",
+            changes: &[Change {
+                since: ("7.2.0", ""),
+                apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:all_succeeded"],
+            }],
             run: config_resetstat,
             ..Command::of(Group::Server)
         },
@@ -50,7 +56,7 @@ pub const COMMANDS: &[Command] = &[Command {
             flags: LOADING | STALE,
             summary: "Explains the subcommands.",
             complexity: "O(1)",
-            run: config_help,
+            run: super::help::reply,
             ..Command::of(Group::Server)
         },
         Command {
@@ -100,7 +106,12 @@ fn config_set(ctx: &mut Ctx) -> Outcome {
     }
     ctx.node.store.limits = ctx.node.config.limits();
     ctx.node.eviction.is_due = true;
-    ctx.node.slowlog.entries.truncate(ctx.node.config.slowlog_max_len);
+    let node = &mut *ctx.node;
+    node.slowlog.entries.truncate(node.config.slowlog_max_len);
+    for (log, limit) in [&mut node.large_requests, &mut node.large_replies].into_iter().zip(node.config.large)
+    {
+        log.entries.truncate(limit.max_len);
+    }
     ctx.reply.ok();
     Ok(())
 }
@@ -113,8 +124,4 @@ fn config_resetstat(ctx: &mut Ctx) -> Outcome {
 
 fn config_rewrite(_: &mut Ctx) -> Outcome {
     Err(Error::new("ERR The server is running without a config file"))
-}
-
-fn config_help(ctx: &mut Ctx) -> Outcome {
-    super::help::reply(ctx)
 }

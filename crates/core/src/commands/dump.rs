@@ -45,7 +45,7 @@ pub const COMMANDS: &[Command] = &[
         summary: "RESTORE as the nodes of a cluster send it to each other.",
         complexity: "O(1)",
         run: restore,
-        ..Command::of(Group::Generic)
+        ..Command::of(Group::Server)
     },
 ];
 

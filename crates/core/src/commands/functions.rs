@@ -135,7 +135,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: LOADING | STALE,
                 summary: "Explains the subcommands.",
                 complexity: "O(1)",
-                run: help,
+                run: super::help::reply,
                 ..Command::of(Group::Scripting)
             },
         ],
@@ -156,7 +156,7 @@ fn load(ctx: &mut Ctx) -> Outcome {
     let mut replace = false;
     for option in options {
         if !option.eq_ignore_ascii_case(b"REPLACE") {
-            return Err(Error::owned([b"ERR Unknown option given: ", error::c_text(option)].concat()));
+            return Err(Error::repeating("ERR Unknown option given: ", option));
         }
         replace = true;
     }
@@ -308,42 +308,5 @@ fn stats(ctx: &mut Ctx) -> Outcome {
 fn kill(ctx: &mut Ctx) -> Outcome {
     ctx.node.scripts.kill(true)?;
     ctx.reply.ok();
-    Ok(())
-}
-
-const HELP: &[&str] = &[
-    "FUNCTION <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-    "LOAD [REPLACE] <FUNCTION CODE>",
-    "    Load a library from its code, which begins with its name.",
-    "DELETE <LIBRARY NAME>",
-    "    Delete a library with its functions.",
-    "LIST [LIBRARYNAME PATTERN] [WITHCODE]",
-    "    Return the libraries, or those whose names match the pattern:",
-    "    * the library's name and engine",
-    "    * its functions with their descriptions and flags",
-    "    * its code, with WITHCODE",
-    "STATS",
-    "    Return the running function, or nil, and the number of libraries and functions:",
-    "    * the function's name",
-    "    * the command that called it",
-    "    * how long it has run, in ms",
-    "KILL",
-    "    End the running function.",
-    "FLUSH [ASYNC|SYNC]",
-    "    Delete all libraries.",
-    "DUMP",
-    "    Return all libraries as a payload for FUNCTION RESTORE.",
-    "RESTORE <PAYLOAD> [FLUSH|APPEND|REPLACE]",
-    "    Load the libraries of a payload. The policy says what happens to those that are loaded:",
-    "    * FLUSH: all of them are deleted first.",
-    "    * APPEND: a library of the same name is an error (default).",
-    "    * REPLACE: a library of the same name is replaced.",
-    "HELP",
-    "    Print this help.",
-];
-
-fn help(ctx: &mut Ctx) -> Outcome {
-    ctx.reply.array(HELP.len());
-    HELP.iter().for_each(|line| ctx.reply.status(line));
     Ok(())
 }

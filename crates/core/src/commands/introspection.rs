@@ -39,7 +39,7 @@ pub const COMMANDS: &[Command] = &[Command {
             acl: &["connection"],
             summary: "Explains the subcommands.",
             complexity: "O(1)",
-            run: command_help,
+            run: super::help::reply,
             ..Command::of(Group::Server)
         },
         Command {
@@ -75,7 +75,7 @@ pub const COMMANDS: &[Command] = &[Command {
             tips: &["nondeterministic_output_order"],
             summary: "Documents commands.",
             complexity: "O(N)",
-            run: command_docs,
+            run: super::docs::command_docs,
             ..Command::of(Group::Server)
         },
         Command {
@@ -167,18 +167,6 @@ fn command_info(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-fn command_docs(ctx: &mut Ctx) -> Outcome {
-    let version = ctx.version();
-    let rows: Vec<&Command> = if ctx.argv.len() == 2 {
-        table::all(version).collect()
-    } else {
-        ctx.argv[2..].iter().filter_map(|name| row_named(name, version)).collect()
-    };
-    ctx.reply.map(rows.len());
-    rows.iter().for_each(|row| document(ctx.reply, row, version));
-    Ok(())
-}
-
 /// Writes the ten fields of COMMAND INFO.
 fn describe(reply: &mut Reply, row: &Command, version: Version) {
     reply.array(10);
@@ -250,10 +238,13 @@ fn describe_keys(reply: &mut Reply, spec: &KeySpec) {
                 &[("keyword", SpecValue::Word(word)), ("startfrom", from.into())],
             );
         }
-        Begin::Option { .. } | Begin::Unknown => describe_search(reply, "unknown", &[]),
+        Begin::Option { .. } | Begin::IndexWithout { .. } | Begin::Unknown => {
+            describe_search(reply, "unknown", &[]);
+        }
     }
     reply.bulk(b"find_keys");
     match spec.find {
+        _ if matches!(spec.begin, Begin::Option { .. }) => describe_search(reply, "unknown", &[]),
         Find::Range { last, step, limit } => {
             describe_search(
                 reply,
@@ -298,27 +289,6 @@ fn describe_search(reply: &mut Reply, kind: &str, fields: &[(&str, SpecValue)]) 
     }
 }
 
-/// Writes the name and the documentation of a command.
-fn document(reply: &mut Reply, row: &Command, version: Version) {
-    let subcommands = row.subcommands;
-    reply.bulk(row.name.as_bytes());
-    reply.map(4 + !subcommands.is_empty() as usize);
-    for (name, text) in [
-        ("summary", row.summary),
-        ("since", row.since_in(version)),
-        ("group", row.group.name()),
-        ("complexity", row.complexity),
-    ] {
-        reply.bulk(name.as_bytes());
-        reply.bulk(text.as_bytes());
-    }
-    if !subcommands.is_empty() {
-        reply.bulk(b"subcommands");
-        reply.map(subcommands.len());
-        subcommands.iter().for_each(|sub| document(reply, sub, version));
-    }
-}
-
 fn command_getkeys(ctx: &mut Ctx) -> Outcome {
     let keys = keys_of(ctx)?;
     ctx.reply.array(keys.len());
@@ -341,7 +311,7 @@ fn command_getkeysandflags(ctx: &mut Ctx) -> Outcome {
 fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
     let call = &ctx.argv[2..];
     let row = table::find(call, ctx.version()).ok_or(Error::new("ERR Invalid command specified"))?;
-    if row.keys.is_empty() {
+    if row.keys_of_calls.unwrap_or(row.keys).is_empty() {
         return Err(Error::new("ERR The command has no key arguments"));
     }
     if !row.accepts(call.len(), ctx.version()) {
@@ -386,8 +356,4 @@ fn keys_loosely_counted(spec: &KeySpec, call: &[&[u8]]) -> std::ops::Range<usize
     let count = std::str::from_utf8(&word[..digits]).ok().and_then(|digits| digits.parse().ok()).unwrap_or(0);
     let first = (begin + first) as usize;
     if count > call.len().saturating_sub(first) { 0..0 } else { first..first + count }
-}
-
-fn command_help(ctx: &mut Ctx) -> Outcome {
-    super::help::reply(ctx)
 }

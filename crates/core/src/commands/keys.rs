@@ -117,7 +117,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: LOADING | STALE,
                 summary: "Explains the subcommands.",
                 complexity: "O(1)",
-                run: object_help,
+                run: super::help::reply,
                 ..Command::of(Group::Generic)
             },
             Command {
@@ -140,9 +140,16 @@ pub const COMMANDS: &[Command] = &[
         arity: 1,
         since: "1.0.0",
         flags: READONLY,
-        tips: &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"],
+        tips: &["request_policy:all_shards", "nondeterministic_output"],
         summary: "Gives a random key.",
         complexity: "O(1)",
+        changes: &[Change {
+            since: ("7.2.0", ""),
+            apply: |row| {
+                row.tips =
+                    &["request_policy:all_shards", "response_policy:special", "nondeterministic_output"];
+            },
+        }],
         run: randomkey,
         ..Command::of(Group::Generic)
     },
@@ -173,9 +180,15 @@ pub const COMMANDS: &[Command] = &[
         arity: -2,
         since: "2.8.0",
         flags: READONLY,
-        tips: &["nondeterministic_output", "request_policy:special", "response_policy:special"],
+        tips: &["nondeterministic_output", "request_policy:special"],
         summary: "Walks through the keys of the database.",
         complexity: "O(1)",
+        changes: &[Change {
+            since: ("7.2.0", ""),
+            apply: |row| {
+                row.tips = &["nondeterministic_output", "request_policy:special", "response_policy:special"]
+            },
+        }],
         run: scan,
         ..Command::of(Group::Generic)
     },
@@ -448,8 +461,4 @@ fn object_freq(ctx: &mut Ctx) -> Outcome {
         "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching \
          between policies at runtime LRU and LFU data will take some time to adjust.",
     ))
-}
-
-fn object_help(ctx: &mut Ctx) -> Outcome {
-    super::help::reply(ctx)
 }

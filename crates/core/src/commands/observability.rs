@@ -3,8 +3,9 @@
 use super::command::*;
 use super::ctx::{Ctx, Origin};
 use crate::error::{self, Error, Outcome};
-use crate::node::slowlog;
+use crate::node::slowlog::Slowlog;
 use crate::num;
+use crate::wire::Reply;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -21,7 +22,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: LOADING | STALE,
                 summary: "Explains the subcommands.",
                 complexity: "O(1)",
-                run: latency_help,
+                run: super::help::reply,
                 ..Command::of(Group::Server)
             },
             Command {
@@ -73,9 +74,13 @@ pub const COMMANDS: &[Command] = &[
                 arity: -2,
                 since: "2.8.13",
                 flags: ADMIN | NOSCRIPT | LOADING | STALE,
-                tips: &["request_policy:all_nodes", "response_policy:agg_sum"],
+                tips: &["request_policy:all_nodes", "response_policy:all_succeeded"],
                 summary: "Forgets the samples.",
                 complexity: "O(1)",
+                changes: &[Change {
+                    since: ("7.2.0", ""),
+                    apply: |row| row.tips = &["request_policy:all_nodes", "response_policy:agg_sum"],
+                }],
                 run: latency_reset,
                 ..Command::of(Group::Server)
             },
@@ -128,7 +133,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: LOADING | STALE,
                 summary: "Explains the subcommands.",
                 complexity: "O(1)",
-                run: memory_help,
+                run: super::help::reply,
                 ..Command::of(Group::Server)
             },
             Command {
@@ -222,7 +227,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: LOADING | STALE,
                 summary: "Explains the subcommands.",
                 complexity: "O(1)",
-                run: slowlog_help,
+                run: super::help::reply,
                 ..Command::of(Group::Server)
             },
         ],
@@ -261,7 +266,7 @@ fn slowlog_get(ctx: &mut Ctx) -> Outcome {
         return Err(error::subcommand_syntax(ctx.argv));
     }
     let count = ctx.argv.get(2).map_or(Ok(10), |word| parse_slowlog_count(word))?;
-    reply_slowlog(ctx, count);
+    reply_slowlog(ctx.reply, &ctx.node.slowlog, count);
     Ok(())
 }
 
@@ -278,25 +283,19 @@ pub fn parse_slowlog_count(word: &[u8]) -> Result<usize, Error> {
     }
 }
 
-/// Writes the newest `count` entries of the slow log.
-pub fn reply_slowlog(ctx: &mut Ctx, count: usize) {
-    let entries = &ctx.node.slowlog.entries;
-    let shown: Vec<&slowlog::Entry> = entries.iter().take(count).collect();
-    ctx.reply.array(shown.len());
-    for entry in shown {
-        ctx.reply.array(6);
-        ctx.reply.int(entry.id);
-        ctx.reply.int(entry.time_s);
-        ctx.reply.int(entry.duration_us);
-        ctx.reply.array(entry.argv.len());
-        entry.argv.iter().for_each(|word| ctx.reply.bulk(word));
-        ctx.reply.bulk(entry.addr.as_bytes());
-        ctx.reply.bulk(&entry.client_name);
+/// Writes the newest `count` entries of a log.
+pub fn reply_slowlog(reply: &mut Reply, log: &Slowlog, count: usize) {
+    reply.array(log.entries.len().min(count));
+    for entry in log.entries.iter().take(count) {
+        reply.array(6);
+        reply.int(entry.id);
+        reply.int(entry.time_s);
+        reply.int(entry.measure);
+        reply.array(entry.argv.len());
+        entry.argv.iter().for_each(|word| reply.bulk(word));
+        reply.bulk(entry.addr.as_bytes());
+        reply.bulk(&entry.client_name);
     }
-}
-
-fn slowlog_help(ctx: &mut Ctx) -> Outcome {
-    super::help::reply(ctx)
 }
 
 /// Replies with an empty list: time does not pass inside an event, so there is no latency.
@@ -320,18 +319,33 @@ fn latency_graph(ctx: &mut Ctx) -> Outcome {
     Err(format!("ERR No samples available for event '{event}'").into())
 }
 
+/// Counts all calls in the first bucket: time does not pass inside an event.
 fn latency_histogram(ctx: &mut Ctx) -> Outcome {
-    ctx.reply.map(0);
+    let asked: Vec<String> =
+        ctx.argv[2..].iter().map(|name| String::from_utf8_lossy(name).to_ascii_lowercase()).collect();
+    let is_asked = |name: &str| {
+        let container = name.split('|').next().unwrap_or_default();
+        asked.is_empty() || asked.iter().any(|asked| asked == name || asked == container)
+    };
+    let counted = ctx.node.stats.commands().filter(|(name, stats)| stats.calls > 0 && is_asked(name));
+    let calls: Vec<(String, u64)> = counted.map(|(name, stats)| (name.to_string(), stats.calls)).collect();
+    ctx.reply.map(calls.len());
+    for (name, calls) in calls {
+        ctx.reply.bulk(name.as_bytes());
+        ctx.reply.map(2);
+        ctx.reply.bulk(b"calls");
+        ctx.reply.int(calls as i64);
+        ctx.reply.bulk(b"histogram_usec");
+        ctx.reply.map(1);
+        ctx.reply.int(1);
+        ctx.reply.int(calls as i64);
+    }
     Ok(())
 }
 
 fn latency_doctor(ctx: &mut Ctx) -> Outcome {
     ctx.reply.verbatim(b"txt", b"No latency was observed: time stands still while a command runs.\n");
     Ok(())
-}
-
-fn latency_help(ctx: &mut Ctx) -> Outcome {
-    super::help::reply(ctx)
 }
 
 fn memory_usage(ctx: &mut Ctx) -> Outcome {
@@ -385,8 +399,4 @@ fn memory_malloc_stats(ctx: &mut Ctx) -> Outcome {
 fn memory_purge(ctx: &mut Ctx) -> Outcome {
     ctx.reply.ok();
     Ok(())
-}
-
-fn memory_help(ctx: &mut Ctx) -> Outcome {
-    super::help::reply(ctx)
 }

@@ -52,7 +52,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: LOADING | STALE,
                 summary: "Explains the subcommands.",
                 complexity: "O(1)",
-                run: pubsub_help,
+                run: super::help::reply,
                 ..Command::of(Group::PubSub)
             },
             Command {
@@ -273,8 +273,4 @@ fn count_subscribers(ctx: &mut Ctx, kind: SubscriptionKind) -> Outcome {
 fn pubsub_numpat(ctx: &mut Ctx) -> Outcome {
     ctx.reply.int(ctx.node.pubsub.len(SubscriptionKind::Pattern) as i64);
     Ok(())
-}
-
-fn pubsub_help(ctx: &mut Ctx) -> Outcome {
-    super::help::reply(ctx)
 }

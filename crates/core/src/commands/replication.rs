@@ -5,6 +5,8 @@ use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 use crate::node::replication::{Role, Wish};
 use crate::num;
+use crate::version::Version;
+use crate::wire::request::split_words;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -14,6 +16,33 @@ pub const COMMANDS: &[Command] = &[
         flags: ADMIN | NOSCRIPT | STALE,
         summary: "Makes a replica take over from this master.",
         run: failover,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "psync",
+        arity: -3,
+        since: "2.8.0",
+        flags: ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
+        summary: "Begins or goes on with replication; refused.",
+        run: psync,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "replconf",
+        arity: -1,
+        since: "3.0.0",
+        flags: ADMIN | NOSCRIPT | LOADING | STALE | ALLOW_BUSY,
+        summary: "Tells a master about its replica.",
+        run: replconf,
+        ..Command::of(Group::Server)
+    },
+    Command {
+        name: "sync",
+        arity: 1,
+        since: "1.0.0",
+        flags: ADMIN | NOSCRIPT | NO_ASYNC_LOADING | NO_MULTI,
+        summary: "Begins replication; refused.",
+        run: sync,
         ..Command::of(Group::Server)
     },
     Command {
@@ -136,4 +165,75 @@ fn failover(ctx: &mut Ctx) -> Outcome {
     ctx.node.replication.wish = Some(Wish::HandOver { heir: heir.node });
     ctx.reply.ok();
     Ok(())
+}
+
+/// Refuses a replica: the nodes of a world replicate between themselves, without connections.
+fn sync(_: &mut Ctx) -> Outcome {
+    Err(Error::new("ERR Redlatch replicates between its own nodes alone"))
+}
+
+fn psync(ctx: &mut Ctx) -> Outcome {
+    ctx.int(2)?;
+    sync(ctx)
+}
+
+/// Checks what a replica says about itself. Acknowledgements of a client that is no replica get no reply.
+fn replconf(ctx: &mut Ctx) -> Outcome {
+    let (pairs, rest) = ctx.argv[1..].as_chunks::<2>();
+    if !rest.is_empty() {
+        return Err(error::SYNTAX);
+    }
+    let version = ctx.version();
+    let has_channels = version.has("8.0.0", "8.0.0");
+    for [option, value] in pairs {
+        let integer = || num::parse_i64(value).ok_or(error::NOT_AN_INTEGER);
+        let flag = || match integer()? {
+            0 | 1 => Ok(()),
+            _ => Err(error::out_of_range(0, 1)),
+        };
+        match option.to_ascii_lowercase().as_slice() {
+            b"listening-port" => {
+                integer()?;
+            }
+            b"ip-address" | b"capa" => {}
+            b"ack" | b"fack" | b"getack" => return Ok(()),
+            b"rdb-only" => flag()?,
+            b"rdb-filter-only" => check_filter(value)?,
+            b"rdb-channel" if has_channels => flag()?,
+            b"main-ch-client-id" if has_channels && !version.is_valkey() => {
+                return Err(format!("ERR Unrecognized RDB client id: {}", integer()?).into());
+            }
+            b"set-rdb-client-id" if has_channels && version.is_valkey() => {
+                return Err(format!("ERR Unrecognized RDB client id {}", integer()?).into());
+            }
+            b"set-cluster-node-id" if version.is_valkey_since(Version::Valkey9_0) => {
+                return Err(Error::new("ERR This instance has cluster support disabled"));
+            }
+            b"version" if version.is_valkey() => check_release(value)?,
+            _ => {
+                return Err(Error::repeating("ERR Unrecognized REPLCONF option: ", option));
+            }
+        }
+    }
+    ctx.reply.ok();
+    Ok(())
+}
+
+/// Checks which parts of a snapshot a replica wants.
+fn check_filter(value: &[u8]) -> Outcome {
+    let parts = split_words(value).ok_or(Error::new("ERR Missing rdb-filter-only values"))?;
+    match parts.iter().find(|part| !part.eq_ignore_ascii_case(b"functions")) {
+        Some(part) => Err(Error::repeating("ERR Unsupported rdb-filter-only option: ", part)),
+        None => Ok(()),
+    }
+}
+
+/// Checks that a text is a release of three numbers.
+fn check_release(value: &[u8]) -> Outcome {
+    let is_number = |part: &[u8]| num::parse_i64(part).is_some_and(|number| number >= 0);
+    let parts: Vec<&[u8]> = value.split(|byte| *byte == b'.').collect();
+    match parts.len() == 3 && parts.into_iter().all(is_number) {
+        true => Ok(()),
+        false => Err(Error::repeating("ERR Unrecognized version format: ", value)),
+    }
 }

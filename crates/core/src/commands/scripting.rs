@@ -76,7 +76,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: LOADING | STALE,
                 summary: "Explains the subcommands.",
                 complexity: "O(1)",
-                run: script_help,
+                run: super::help::reply,
                 ..Command::of(Group::Scripting)
             },
             Command {
@@ -257,8 +257,4 @@ fn script_debug(ctx: &mut Ctx) -> Outcome {
         }
         _ => Err(Error::new("ERR Use SCRIPT DEBUG YES/SYNC/NO")),
     }
-}
-
-fn script_help(ctx: &mut Ctx) -> Outcome {
-    super::help::reply(ctx)
 }

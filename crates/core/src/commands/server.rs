@@ -1,7 +1,7 @@
 //! Commands for the whole server: databases, time, role, saving, shutdown, DEBUG.
 
 use super::command::*;
-use super::ctx::Ctx;
+use super::ctx::{Ctx, Origin};
 use crate::error::{self, Error, Outcome};
 use crate::node::Request;
 use crate::node::blocking::timeout_reply;
@@ -9,7 +9,6 @@ use crate::node::replication::Role;
 use crate::node::session::{TimeoutReply, Wait};
 use crate::node::stats::Saved;
 use crate::num;
-use crate::store::rdb;
 use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
@@ -43,16 +42,6 @@ pub const COMMANDS: &[Command] = &[
         summary: "Counts the keys of the database.",
         complexity: "O(1)",
         run: dbsize,
-        ..Command::of(Group::Server)
-    },
-    Command {
-        name: "debug",
-        arity: -2,
-        since: "1.0.0",
-        flags: ADMIN | NOSCRIPT | LOADING | STALE,
-        summary: "Stages states that tests need.",
-        complexity: "Depends on subcommand.",
-        run: debug,
         ..Command::of(Group::Server)
     },
     Command {
@@ -169,11 +158,12 @@ pub const COMMANDS: &[Command] = &[
         name: "wait",
         arity: 3,
         since: "3.0.0",
-        flags: BLOCKING,
+        flags: NOSCRIPT,
         acl: &["connection"],
         tips: &["request_policy:all_shards", "response_policy:agg_min"],
         summary: "Waits until replicas acknowledge the connection's writes.",
         complexity: "O(1)",
+        changes: &[Change { since: ("7.2.0", ""), apply: |row| row.flags = BLOCKING }],
         run: wait,
         ..Command::of(Group::Generic)
     },
@@ -207,7 +197,7 @@ fn time(ctx: &mut Ctx) -> Outcome {
 fn flushdb(ctx: &mut Ctx) -> Outcome {
     check_flush_mode(ctx)?;
     ctx.node.flush_db(ctx.db());
-    ctx.node.invalidate_all();
+    announce_flush(ctx);
     ctx.reply.ok();
     Ok(())
 }
@@ -217,9 +207,20 @@ fn flushall(ctx: &mut Ctx) -> Outcome {
     for db in 0..ctx.node.store.dbs.len() {
         ctx.node.flush_db(db);
     }
-    ctx.node.invalidate_all();
+    announce_flush(ctx);
     ctx.reply.ok();
     Ok(())
+}
+
+/// Tells tracking clients that everything has changed. Since 7.4 a synchronous flush replies when its own client has been told.
+fn announce_flush(ctx: &mut Ctx) {
+    ctx.node.invalidate_all();
+    let is_async = ctx.argv.get(1).is_some_and(|mode| mode.eq_ignore_ascii_case(b"ASYNC"));
+    if ctx.version() >= Version::V7_4 && ctx.origin == Origin::Client && !is_async {
+        ctx.node.send_pending_invalidations(ctx.id);
+        let told = ctx.session().output.take_own();
+        ctx.reply.raw(&told);
+    }
 }
 
 /// Checks the option ASYNC or SYNC, which makes no difference here.
@@ -376,12 +377,15 @@ fn bgsave(ctx: &mut Ctx) -> Outcome {
         Some(_) => return Err(error::SYNTAX),
     }
     note_save(ctx);
-    ctx.reply.status("Background saving started");
+    // A transaction does not fork.
+    let began = if ctx.origin == Origin::Exec { "scheduled" } else { "started" };
+    ctx.reply.status(&format!("Background saving {began}"));
     Ok(())
 }
 
 fn bgrewriteaof(ctx: &mut Ctx) -> Outcome {
-    ctx.reply.status("Background append only file rewriting started");
+    let began = if ctx.origin == Origin::Exec { "scheduled" } else { "started" };
+    ctx.reply.status(&format!("Background append only file rewriting {began}"));
     Ok(())
 }
 
@@ -420,113 +424,5 @@ fn lolwut(ctx: &mut Ctx) -> Outcome {
     let product = if version.is_valkey_since(Version::Valkey9_0) { "Valkey" } else { "Redis" };
     let text = format!("Redlatch, emulating {product} ver. {}\n", version.full());
     ctx.reply.verbatim(b"txt", text.as_bytes());
-    Ok(())
-}
-
-fn debug(ctx: &mut Ctx) -> Outcome {
-    let word = ctx.argv[1].to_ascii_lowercase();
-    match (word.as_slice(), ctx.argv.len()) {
-        (b"sleep", 3) => debug_sleep(ctx),
-        (b"set-active-expire", 3) => {
-            ctx.node.active_expire = ctx.argv[2] != b"0";
-            ctx.node.resume_expiry();
-            ctx.reply.ok();
-            Ok(())
-        }
-        (b"object", 3 | 4) => debug_object(ctx),
-        (b"error", 3) => Err(Error::owned(ctx.argv[2].to_vec())),
-        (b"jmap" | b"quicklist-packed-threshold" | b"stringmatch-len" | b"change-repl-id", _) => {
-            ctx.reply.ok();
-            Ok(())
-        }
-        (b"protocol", 3) => debug_protocol(ctx),
-        (b"help", 2) => {
-            let lines = [
-                "DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:",
-                "ERROR <text>",
-                "    Answers with the text as an error.",
-                "OBJECT <key>",
-                "    Shows how the value of a key is kept.",
-                "PROTOCOL <type>",
-                "    Answers with a value of a protocol type.",
-                "SET-ACTIVE-EXPIRE <0|1>",
-                "    Says whether keys are removed at their end without being touched.",
-                "SLEEP <seconds>",
-                "    Holds back all clients for a time.",
-            ];
-            ctx.reply.array(lines.len());
-            lines.iter().for_each(|line| ctx.reply.status(line));
-            Ok(())
-        }
-        _ => Err(error::subcommand_syntax(ctx.argv)),
-    }
-}
-
-/// Delays the requests of all clients, the caller's included. Redis itself would stop for this time.
-fn debug_sleep(ctx: &mut Ctx) -> Outcome {
-    let seconds = num::parse_f64(ctx.argv[2]).unwrap_or(0.0).clamp(0.0, 1e9);
-    let ms = (seconds * 1000.0) as u64;
-    if ms > 0 {
-        let until_ms = ctx.now().mono_ms().saturating_add(ms);
-        ctx.node.block(ctx.id, Wait::Sleep, ctx.argv, Vec::new(), Some(until_ms), TimeoutReply::Ok);
-        ctx.node.pause_clients(false, until_ms);
-    } else {
-        ctx.reply.ok();
-    }
-    Ok(())
-}
-
-fn debug_object(ctx: &mut Ctx) -> Outcome {
-    let slot = ctx.find_quietly(ctx.argv[2]).ok_or(error::NO_SUCH_KEY)?;
-    let idle_s = ctx.now().mono_s();
-    let Some(entry) = ctx.entry(slot) else { return Err(error::NO_SUCH_KEY) };
-    let text = format!(
-        "Value at:0x{slot:012x} refcount:{} encoding:{} serializedlength:{} lru:{} lru_seconds_idle:{}",
-        entry.value.refcount(ctx.version()),
-        entry.value.encoding(),
-        rdb::object_len(&entry.value, ctx.version(), ctx.node.config.get("rdbcompression") == Some("yes")),
-        entry.usage.used_at_s() & 0xff_ffff,
-        idle_s.wrapping_sub(entry.usage.used_at_s()),
-    );
-    ctx.reply.status(&text);
-    Ok(())
-}
-
-/// Replies with a sample of each type of the protocol, for tests of clients.
-fn debug_protocol(ctx: &mut Ctx) -> Outcome {
-    let reply = &mut *ctx.reply;
-    match ctx.argv[2].to_ascii_lowercase().as_slice() {
-        b"string" => reply.bulk(b"Hello World"),
-        b"integer" => reply.int(12345),
-        // The value that Redis replies with, which is not meant as π.
-        #[allow(clippy::approx_constant)]
-        b"double" => reply.double(3.141),
-        b"null" => reply.null(),
-        b"array" => {
-            reply.array(3);
-            (0..3).for_each(|n| reply.int(n));
-        }
-        b"set" => {
-            reply.set(3);
-            (0..3).for_each(|n| reply.int(n));
-        }
-        b"map" => {
-            reply.map(3);
-            for n in 0..3 {
-                reply.int(n);
-                reply.boolean(n == 1);
-            }
-        }
-        b"bignum" => reply.big_number(b"1234567999999999999999999999999999999"),
-        b"true" => reply.boolean(true),
-        b"false" => reply.boolean(false),
-        b"verbatim" => reply.verbatim(b"txt", b"This is a verbatim\nstring"),
-        _ => {
-            return Err(Error::new(
-                "ERR Wrong protocol type name. Please use one of the following: \
-                 string|integer|double|bignum|null|array|set|map|attrib|push|verbatim|true|false",
-            ));
-        }
-    }
     Ok(())
 }

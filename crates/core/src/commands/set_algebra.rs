@@ -11,6 +11,9 @@ use crate::store::set::Member;
 use crate::store::{Limits, Set, ValueType};
 use crate::version::Version;
 
+/// The keys of commands that store the result of several sets.
+const STORED: &[KeySpec] = &[key(&["OW", "update"], 1), keys(&["RO", "access"], 2, -1, 1)];
+
 pub const COMMANDS: &[Command] = &[
     Command {
         name: "sdiff",
@@ -29,7 +32,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         since: "1.0.0",
         flags: WRITE | DENYOOM,
-        keys: &[key(&["OW", "update"], 1), keys(&["RO", "access"], 2, -1, 1)],
+        keys: STORED,
         summary: "Stores the difference of sets.",
         complexity: "O(N)",
         run: sdiffstore,
@@ -63,9 +66,10 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         since: "1.0.0",
         flags: WRITE | DENYOOM,
-        keys: &[key(&["OW", "update"], 1), keys(&["RO", "access"], 2, -1, 1)],
+        keys: &[key(&["RW", "update"], 1), keys(&["RO", "access"], 2, -1, 1)],
         summary: "Stores the intersection of sets.",
         complexity: "O(N*M)",
+        changes: &[Change { since: ("7.2.0", ""), apply: |row| row.keys = STORED }],
         run: sinterstore,
         ..Command::of(Group::Set)
     },
@@ -86,7 +90,7 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         since: "1.0.0",
         flags: WRITE | DENYOOM,
-        keys: &[key(&["OW", "update"], 1), keys(&["RO", "access"], 2, -1, 1)],
+        keys: STORED,
         summary: "Stores the union of sets.",
         complexity: "O(N)",
         run: sunionstore,

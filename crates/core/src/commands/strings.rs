@@ -195,9 +195,11 @@ pub const COMMANDS: &[Command] = &[
         arity: -3,
         since: "1.0.1",
         flags: WRITE | DENYOOM,
+        tips: &["request_policy:multi_shard", "response_policy:agg_min"],
         keys: &[keys(&["OW", "insert"], 1, -1, 2)],
         summary: "Sets several strings if none of the keys exists.",
         complexity: "O(N)",
+        changes: &[Change { since: ("7.2.0", ""), apply: |row| row.tips = &[] }],
         run: msetnx,
         ..Command::of(Group::String)
     },

@@ -1,11 +1,10 @@
 //! Decides which commands may run: the checks that Redis makes before it calls a command, in Redis's order.
 
 use super::Node;
-use super::config::DebugCommand;
 use super::permissions::Source;
 use super::session::SessionId;
 use crate::commands::command::{
-    ADMIN, ALLOW_BUSY, BLOCKING, Command, Group, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, WRITE,
+    ADMIN, ALLOW_BUSY, Command, MAY_REPLICATE, NO_AUTH, NO_MULTI, NOSCRIPT, WRITE,
 };
 use crate::error::{self, Error};
 use crate::version::Version;
@@ -76,22 +75,29 @@ impl Node {
             });
         }
         match caller {
-            Caller::Client if !self.allows(id, command) => return Err(error::NO_DEBUG),
-            Caller::Client => self.admit_request(id, command, argv)?,
+            Caller::Client => {
+                self.check_protected(id, command)?;
+                self.admit_request(id, command, argv)?;
+            }
             Caller::Script(access) => self.admit_call(id, command, argv, access)?,
         }
         Ok(command)
     }
 
-    /// Returns whether the configuration lets a client use a command at all.
-    fn allows(&self, id: SessionId, command: &Command) -> bool {
-        if !command.has(ADMIN) || command.name != "debug" {
-            return true;
+    /// Fails if the configuration does not let a client use a command at all.
+    fn check_protected(&self, id: SessionId, command: &Command) -> Result<(), Error> {
+        if !command.has(ADMIN) {
+            return Ok(());
         }
-        match self.config.debug_command {
-            DebugCommand::Yes => true,
-            DebugCommand::Local => self.sessions[id].is_local,
-            DebugCommand::No => false,
+        let (name, setting) = match command.name {
+            "debug" => ("DEBUG", "enable-debug-command"),
+            "module|load" | "module|loadex" | "module|unload" => ("MODULE", "enable-module-command"),
+            _ => return Ok(()),
+        };
+        match self.config.get(setting) {
+            Some("yes") => Ok(()),
+            Some("local") if self.sessions[id].is_local => Ok(()),
+            _ => Err(error::protected_command(name, setting)),
         }
     }
 
@@ -143,10 +149,7 @@ impl Node {
         argv: &[&[u8]],
         access: Access,
     ) -> Result<(), Error> {
-        // Before 7.2 scripts could not call blocking commands, except those that were new in 7.0 and those of streams.
-        let waits =
-            command.has(BLOCKING) && command.is_older_than(Version::V7_0) && command.group != Group::Stream;
-        if command.has(NOSCRIPT) || waits && self.config.version < Version::V7_2 {
+        if command.has(NOSCRIPT) {
             return Err(Error::new(match self.config.version {
                 version if version.is_valkey_since(Version::Valkey9_1) => {
                     "ERR This Valkey command is not allowed from script"

@@ -309,7 +309,7 @@ impl Node {
             if let Some(command) = self.config.find_command(&argv) {
                 self.stats.count_call(command);
             }
-            self.note_slow(id, &argv);
+            self.note_slow(id, &argv, 0);
         }
     }
 

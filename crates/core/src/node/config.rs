@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::glob;
 use crate::node::notify::Class;
 use crate::node::session::Session;
+use crate::node::slowlog::LargeLimit;
 use crate::num;
 use crate::store::Limits;
 use crate::store::usage::Decay;
@@ -22,7 +23,7 @@ use crate::version::Version;
 use crate::wire::Args;
 use crate::wire::request::split_words;
 
-pub use params::{PARAMS, Param, ParamKind};
+pub use params::{PARAMS, Param, ParamKind, parse_memory};
 
 /// The reason why a parameter cannot be set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,15 +63,6 @@ impl From<ConfigError> for String {
     }
 }
 
-/// Who may use DEBUG (`enable-debug-command`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DebugCommand {
-    No,
-    /// Clients of this machine.
-    Local,
-    Yes,
-}
-
 /// The settings of a node.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -85,19 +77,22 @@ pub struct Config {
     pub most_clients: usize,
     pub requirepass: Vec<u8>,
     pub protected_mode: bool,
-    pub debug_command: DebugCommand,
     pub notify_keyspace_events: Class,
     /// In bytes.
     pub proto_max_bulk_len: u64,
     pub query_buffer_limit: u64,
     pub busy_reply_threshold_ms: u64,
-    /// In microseconds; a negative value turns the log off.
     /// The number of replicas without which writes are refused; 0 if that is not configured.
     pub min_replicas_to_write: usize,
     /// The most keys that are remembered for CLIENT TRACKING.
     pub tracking_table_max_keys: usize,
+    /// A negative value turns the log off.
     pub slowlog_log_slower_than_us: i64,
     pub slowlog_max_len: usize,
+    /// Valkey's logs of large requests and of large replies.
+    pub large: [LargeLimit; 2],
+    /// Whether some log may take commands that take no time.
+    pub logs_commands: bool,
     pub eviction: eviction::Limits,
     /// The users of `user` lines and of the file of users: the name of each, and its rules.
     pub users: Vec<Vec<Vec<u8>>>,
@@ -120,7 +115,6 @@ impl Config {
             most_clients: usize::MAX,
             requirepass: Vec::new(),
             protected_mode: false,
-            debug_command: DebugCommand::No,
             notify_keyspace_events: Class(0),
             proto_max_bulk_len: 0,
             query_buffer_limit: 0,
@@ -129,6 +123,8 @@ impl Config {
             tracking_table_max_keys: 0,
             slowlog_log_slower_than_us: 0,
             slowlog_max_len: 0,
+            large: [LargeLimit { threshold: -1, max_len: 0 }; 2],
+            logs_commands: false,
             eviction: eviction::Limits {
                 maxmemory: 0,
                 policy: eviction::Policy::NO_EVICTION,
@@ -192,8 +188,9 @@ impl Config {
                 _ => at,
             };
             classes = PARAMS[target].keyspace_events(value).unwrap_or(classes);
-            values[target] =
-                PARAMS[target].parse(value, &values[target]).map_err(|why| failed(param.name, &why))?;
+            values[target] = PARAMS[target]
+                .parse(value, &values[target], self.version)
+                .map_err(|why| failed(param.name, &why))?;
             self.check_clients(param.name, &values[target])?;
         }
         self.values = values;
@@ -229,7 +226,7 @@ impl Config {
             ParamKind::Fixed | ParamKind::Protected => String::from_utf8_lossy(value).into_owned(),
             ParamKind::FixedBool => params::yes_or_no(&String::from_utf8_lossy(value))?,
             ParamKind::FixedChoice(words) => params::choice(words, &String::from_utf8_lossy(value))?,
-            _ => PARAMS[at].parse(value, &self.values[at])?,
+            _ => PARAMS[at].parse(value, &self.values[at], self.version)?,
         };
         self.refresh();
         if !(1..=1024).contains(&self.databases) {
@@ -326,18 +323,13 @@ impl Config {
 
     /// Updates the fields from the texts.
     fn refresh(&mut self) {
-        let int = |config: &Config, name| {
+        let int = |config: &Config, name: &str| {
             config.get(name).and_then(|text| num::parse_i64(text.as_bytes())).unwrap_or_default()
         };
         self.databases = int(self, "databases") as usize;
         self.maxclients = int(self, "maxclients") as usize;
         self.requirepass = self.get("requirepass").unwrap_or_default().as_bytes().to_vec();
         self.protected_mode = self.get("protected-mode") == Some("yes");
-        self.debug_command = match self.get("enable-debug-command") {
-            Some("yes") => DebugCommand::Yes,
-            Some("local") => DebugCommand::Local,
-            _ => DebugCommand::No,
-        };
         self.proto_max_bulk_len = int(self, "proto-max-bulk-len") as u64;
         self.query_buffer_limit = int(self, "client-query-buffer-limit") as u64;
         self.busy_reply_threshold_ms = int(self, "busy-reply-threshold") as u64;
@@ -362,6 +354,14 @@ impl Config {
         };
         self.slowlog_log_slower_than_us = int(self, "slowlog-log-slower-than");
         self.slowlog_max_len = int(self, "slowlog-max-len") as usize;
+        if self.version.is_valkey() {
+            self.large = ["request", "reply"].map(|kind| LargeLimit {
+                threshold: int(self, &format!("commandlog-{kind}-larger-than")),
+                max_len: int(self, &format!("commandlog-large-{kind}-max-len")) as usize,
+            });
+        }
+        self.logs_commands =
+            self.slowlog_log_slower_than_us == 0 || self.large.iter().any(|limit| limit.threshold >= 0);
         let limits = self.get("client-output-buffer-limit").unwrap_or_default().to_owned();
         for (limit, (_, hard, _, _)) in self.output_limits.iter_mut().zip(params::output_limits(&limits)) {
             *limit = hard;

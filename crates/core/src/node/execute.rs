@@ -121,9 +121,10 @@ impl Node {
             self.sessions[id].output.suspend(open);
         } else {
             self.settle_reply(id, &mut open.reply, open.start);
+            let reply_len = open.bytes().len();
             self.finish_reply(id, open);
             self.stats.count_call(command);
-            self.note_slow(id, &argv);
+            self.note_slow(id, &argv, reply_len);
         }
         waits
     }
@@ -218,15 +219,15 @@ impl Node {
         if outcome.is_err() {
             self.stats.count_failure(command);
         }
-        if self.tracking.clients > 0 {
-            self.remember_reads(id, command, argv, origin);
+        if self.tracking.observers > 0 {
+            self.remember_reads(id, command, argv, origin, reply.len().saturating_sub(start));
         }
         if monitored {
             self.feed_monitors(id, db, argv, origin == Origin::Script);
         }
         // A blocked command is counted and logged when it is served.
         if !command.has(SKIP_SLOWLOG) && !is_blocked {
-            self.note_slow(id, argv);
+            self.note_slow(id, argv, reply.len().saturating_sub(start));
         }
         outcome
     }

@@ -13,7 +13,9 @@ mod digest;
 pub mod eviction;
 pub mod execute;
 pub mod functions;
+pub mod hotkeys;
 pub(crate) mod image;
+pub mod migration;
 pub mod notify;
 pub mod output;
 pub mod permissions;
@@ -75,7 +77,11 @@ pub struct Node {
     pub functions: functions::Functions,
     pub stats: stats::Stats,
     pub slowlog: slowlog::Slowlog,
+    pub large_requests: slowlog::Slowlog,
+    pub large_replies: slowlog::Slowlog,
     pub tracking: tracking::TrackingTable,
+    /// What HOTKEYS collects.
+    pub hotkeys: Option<Box<hotkeys::Hotkeys>>,
     pub rng: Rng,
     /// The sessions that watch each key.
     pub watchers: blocking::Watchers,
@@ -137,7 +143,10 @@ impl Node {
             functions: Default::default(),
             stats: stats::Stats::new(now),
             slowlog: Default::default(),
+            large_requests: Default::default(),
+            large_replies: Default::default(),
             tracking: Default::default(),
+            hotkeys: None,
             rng,
             watchers: Default::default(),
             monitors: Vec::new(),
@@ -312,6 +321,8 @@ impl Node {
         self.eviction = Default::default();
         self.scripts = scripts::Scripts::new(self.config.version);
         self.slowlog = Default::default();
+        self.large_requests = Default::default();
+        self.large_replies = Default::default();
         self.stats.reset();
         self.stats.started_us = 0;
         self.stats.saved = Default::default();

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::Node;
 use super::session::{Session, SessionId};
 use crate::acl::log::{Entry, Reason};
-use crate::acl::{Context, Denial, User};
+use crate::acl::{Acl, Context, DEFAULT_USER, Denial, User};
 use crate::commands::command::Command;
 use crate::error::Error;
 use crate::version::Version;
@@ -67,6 +67,31 @@ impl Node {
             self.dismiss(id);
         }
         true
+    }
+
+    /// Makes the users those of the file of users.
+    pub fn save_users(&mut self) {
+        let words = |user: &Rc<User>| {
+            let line = user.describe();
+            line.split(|byte| *byte == b' ').skip(1).map(<[u8]>::to_vec).collect()
+        };
+        self.config.users = self.acl.users().map(words).collect();
+    }
+
+    /// Replaces all users by those of the file of users. Clients whose users are gone are disconnected; before 7.2 all clients
+    /// of users other than `default`.
+    pub fn load_users(&mut self) {
+        let loaded = Acl::new(&self.config);
+        let keeps_clients = self.config.version >= Version::V7_2;
+        let names: Vec<Box<[u8]>> = self.acl.users().map(|user| user.name().into()).collect();
+        for name in names.iter().filter(|name| ***name != *DEFAULT_USER) {
+            if !keeps_clients || loaded.user(name).is_none() {
+                self.remove_user(name);
+            }
+        }
+        for user in loaded.users() {
+            self.replace_user(User::clone(user));
+        }
     }
 
     fn sessions_of(&self, user: &Rc<User>) -> Vec<SessionId> {

@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
+use super::migration::Migration;
 use super::session::{SessionId, SubscriptionKind, Wait};
 use super::{Node, blocking};
 use crate::store::Value;
@@ -74,8 +75,8 @@ pub struct Entry {
     pub offset: u64,
 }
 
-/// A change of roles that a command of a client asks for. The world carries it out when the event ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a command of a client asks for that concerns other nodes. The world carries it out when the event ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Wish {
     /// To become a master.
     Lead,
@@ -83,6 +84,8 @@ pub enum Wish {
     Follow { master: usize },
     /// To follow one of the replicas, which becomes the master.
     HandOver { heir: usize },
+    /// To send keys to another node.
+    Migrate(Box<Migration>),
 }
 
 /// Another node, as INFO and ROLE describe it.

@@ -87,6 +87,8 @@ pub enum Wait {
     Script,
     /// Another client's running script: until it ends or is busy.
     OtherScript,
+    /// MIGRATE: the end of the event, when the other node has the keys.
+    Migration,
 }
 
 /// A request that has begun and whose reply comes later.

@@ -61,6 +61,8 @@ pub struct TrackingTable {
     items: usize,
     /// The number of clients that are tracking.
     pub clients: usize,
+    /// The same, and one more if HOTKEYS collects: whether anybody wants to know of the keys of commands.
+    pub observers: usize,
     /// The number of clients with each prefix.
     prefixes: BTreeMap<Box<[u8]>, usize>,
     /// The keys with one of these prefixes that changed in this event, with the client that changed them first.
@@ -101,6 +103,7 @@ impl Node {
             *self.tracking.prefixes.entry(prefix.clone()).or_default() += 1;
         }
         self.tracking.clients += 1;
+        self.tracking.observers += 1;
         self.sessions[id].tracking = Some(Box::new(Tracking { prefixes, ..tracking }));
     }
 
@@ -116,17 +119,22 @@ impl Node {
             }
         }
         self.tracking.clients -= 1;
+        self.tracking.observers -= 1;
         Some(*tracking)
     }
 
-    /// Remembers the keys that a command has read for a tracking client.
+    /// Remembers the keys that a command has read for a tracking client, and counts its bytes for HOTKEYS.
     pub(super) fn remember_reads(
         &mut self,
         id: SessionId,
         command: &Command,
         argv: &[&[u8]],
         origin: Origin,
+        reply_len: usize,
     ) {
+        if self.hotkeys.is_some() && origin != Origin::Script {
+            self.count_key_bytes(command, argv, reply_len);
+        }
         let Some(tracking) = &self.sessions[id].tracking else { return };
         let wants_reads = match tracking.mode {
             TrackingMode::All => true,
@@ -220,7 +228,7 @@ impl Node {
     }
 
     /// Sends a client the messages about its own command, whose reply is complete.
-    pub(super) fn send_pending_invalidations(&mut self, id: SessionId) {
+    pub fn send_pending_invalidations(&mut self, id: SessionId) {
         if self.tracking.pending.is_empty() {
             return;
         }

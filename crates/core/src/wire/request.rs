@@ -79,7 +79,16 @@ impl RequestParser {
             }
             self.short_bulks(buf, limits);
         }
+        if limits.version.is_valkey() && !self.has_line_ends(buf) {
+            return Err(error("invalid CRLF in request"));
+        }
         Ok(Some(std::mem::take(&mut self.pos)))
+    }
+
+    /// Returns whether every string of the request ends with a line end. Only Valkey looks.
+    #[cold]
+    fn has_line_ends(&self, buf: &[u8]) -> bool {
+        self.spans.iter().all(|span| buf[span.end..].starts_with(b"\r\n"))
     }
 
     /// Returns the parts of the request in `buf` that [`parse`](Self::parse) has just completed.

@@ -166,7 +166,7 @@ impl World {
         self.nodes[node].broadcast_invalidations();
         self.send_writes(node, writer);
         if let Some(wish) = self.nodes[node].replication.wish.take() {
-            self.change_roles(node, wish);
+            self.carry_out_wish(node, wish);
         }
         #[cfg(debug_assertions)]
         self.nodes[node].check_now_and_then();

@@ -116,11 +116,17 @@ impl World {
 
     /// Carries out what a command of a client asked for. A node that would follow itself through others stays what it is, as in
     /// Redis, where such replicas wait for one another.
-    pub(super) fn change_roles(&mut self, node: usize, wish: Wish) {
+    pub(super) fn carry_out_wish(&mut self, node: usize, wish: Wish) {
         match wish {
             Wish::Lead => self.promote(node),
             Wish::Follow { master } => {
                 let _ = self.replicate(node, master);
+            }
+            Wish::Migrate(migration) => {
+                let (arrived, failure) = self.begin(migration.target).receive(&migration);
+                self.end(migration.target, None);
+                self.begin(node).end_migration(&migration, &arrived, failure);
+                self.send_writes(node, Some(migration.client));
             }
             Wish::HandOver { heir } => {
                 let others = self.replicas_of(node).into_iter().filter(|&replica| replica != heir);

@@ -1,5 +1,7 @@
 //! The table of parameters and the rules for their values.
 
+mod texts;
+
 use crate::node::ConfigError;
 use crate::node::notify::Class;
 use crate::num;
@@ -25,8 +27,10 @@ pub enum ParamKind {
     Int(i64, i64),
     /// Classes of keyspace events, except these.
     KeyspaceEvents(Class),
-    /// A number of bytes, with an optional unit (`kb`, `mb`, …).
-    Memory,
+    /// A number of bytes of at least this many and at most [`i64::MAX`], with an optional unit (`kb`, `mb`, …).
+    Memory(u64),
+    /// A number of bytes up to [`u64::MAX`].
+    UnsignedMemory,
     /// The same, or a share of `maxmemory` such as `20%`.
     MemoryOrPercent,
     OutputLimits,
@@ -113,17 +117,38 @@ impl Param {
         matches!(self.kind, OutputLimits | SavePoints | Words(_)) || LISTS.contains(&self.name)
     }
 
+    /// Returns whether the parameter cannot be turned on.
+    fn is_never_on(&self, version: Version) -> bool {
+        match self.name {
+            "tls-cluster" | "tls-replication" => !version.is_valkey(),
+            name => name == "key-memory-histograms",
+        }
+    }
+
+    /// Returns the least number of bytes that a smaller one stands for.
+    fn least(&self) -> u64 {
+        const SMALLEST_BACKLOG: u64 = 16 << 10;
+        if self.name == "repl-backlog-size" { SMALLEST_BACKLOG } else { 0 }
+    }
+
     /// Returns the canonical text of a new value, or Redis's reason for refusing it.
     ///
     /// # Errors
     ///
     /// Fails if the value has the wrong type or is out of range.
-    pub fn parse(&self, value: &[u8], old: &str) -> Result<String, ConfigError> {
+    pub fn parse(&self, value: &[u8], old: &str, version: Version) -> Result<String, ConfigError> {
         let text = String::from_utf8_lossy(value).into_owned();
         match self.kind {
-            Alias(_) | Text => Ok(text),
+            Alias(_) => Ok(text),
+            Text => texts::check(self.name, &text, version).map(|()| text),
             Fixed | FixedBool | FixedChoice(_) => Err("can't set immutable config".into()),
             Protected => Err("can't set protected config".into()),
+            Bool if text.eq_ignore_ascii_case("yes") && self.is_never_on(version) => {
+                Err(match self.name.starts_with("tls") {
+                    true => "Unable to update TLS configuration. Check server logs.".into(),
+                    false => "memory tracking cannot be enabled at runtime".into(),
+                })
+            }
             Bool => yes_or_no(&text),
             Choice(words) => choice(words, &text),
             Words(words) => {
@@ -141,11 +166,18 @@ impl Param {
                 }
                 Ok(n.to_string())
             }
-            Memory => match parse_memory(&text) {
+            Memory(min) => match parse_memory(&text, version) {
+                Some(bytes) if (min..=i64::MAX as u64).contains(&bytes) => {
+                    Ok(bytes.max(self.least()).to_string())
+                }
+                Some(_) => Err(format!("argument must be between {min} and {} inclusive", i64::MAX).into()),
+                None => Err("argument must be a memory value".into()),
+            },
+            UnsignedMemory => match parse_memory(&text, version) {
                 Some(bytes) => Ok(bytes.to_string()),
                 None => Err("argument must be a memory value".into()),
             },
-            MemoryOrPercent => match (text.strip_suffix('%'), parse_memory(&text)) {
+            MemoryOrPercent => match (text.strip_suffix('%'), parse_memory(&text, version)) {
                 (Some(percent), _) => match percent.parse::<u64>() {
                     Ok(percent) if percent > 100 => {
                         Err("percentage argument must be less or equal to 100".into())
@@ -160,7 +192,7 @@ impl Param {
                 Some(classes) => Ok(classes.letters()),
                 None => Err("Invalid event class character. Use 'Ag$lshzxeKEtmdn'.".into()),
             },
-            OutputLimits => parse_output_limits(&text, old),
+            OutputLimits => parse_output_limits(&text, old, version),
             SavePoints => parse_save_points(&text),
         }
     }
@@ -186,8 +218,9 @@ fn one_of(words: &[&str]) -> String {
     format!("argument(s) must be one of the following: {}", words.join(", "))
 }
 
-/// Parses a size such as `100mb` and returns it in bytes. `k` is 1000, `kb` is 1024.
-pub fn parse_memory(text: &str) -> Option<u64> {
+/// Parses a size such as `100mb` and returns it in bytes. `k` is 1000, `kb` is 1024. Like C's `strtoull`, takes no digits for
+/// zero and, except in Valkey, a number that is too large for the largest.
+pub fn parse_memory(text: &str, version: Version) -> Option<u64> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let unit: u64 = match text[digits..].to_ascii_lowercase().as_str() {
         "" | "b" => 1,
@@ -199,7 +232,13 @@ pub fn parse_memory(text: &str) -> Option<u64> {
         "gb" => 1 << 30,
         _ => return None,
     };
-    text[..digits].parse::<u64>().ok()?.checked_mul(unit)
+    let number = match text[..digits].parse::<u64>() {
+        Ok(number) => number,
+        Err(_) if digits == 0 => 0,
+        Err(_) if version.is_valkey_since(Version::Valkey9_0) => return None,
+        Err(_) => u64::MAX,
+    };
+    Some(number.saturating_mul(unit))
 }
 
 const CLIENT_CLASSES: [&str; 3] = ["normal", "slave", "pubsub"];
@@ -212,7 +251,7 @@ pub fn output_limits(text: &str) -> Vec<(&str, u64, u64, u64)> {
     words.chunks_exact(4).map(|c| (c[0], number(c[1]), number(c[2]), number(c[3]))).collect()
 }
 
-fn parse_output_limits(text: &str, old: &str) -> Result<String, ConfigError> {
+fn parse_output_limits(text: &str, old: &str, version: Version) -> Result<String, ConfigError> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
     if words.is_empty() || !words.len().is_multiple_of(4) {
         return Err("Wrong number of arguments in buffer limit configuration.".into());
@@ -225,8 +264,8 @@ fn parse_output_limits(text: &str, old: &str) -> Result<String, ConfigError> {
             .position(|known| known.eq_ignore_ascii_case(name))
             .ok_or("Invalid client class specified in buffer limit configuration.")?;
         let bad = "Error in hard, soft or soft_seconds setting in buffer limit configuration.";
-        let hard = parse_memory(class[1]).ok_or(bad)?;
-        let soft = parse_memory(class[2]).ok_or(bad)?;
+        let hard = parse_memory(class[1], version).ok_or(bad)?;
+        let soft = parse_memory(class[2], version).ok_or(bad)?;
         let seconds = class[3].parse::<u64>().map_err(|_| bad)?;
         limits[at] = (CLIENT_CLASSES[at], hard, soft, seconds);
     }
@@ -309,7 +348,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("active-defrag-cycle-max", "25", Int(1, 99)),
     Param::new("active-defrag-cycle-min", "1", Int(1, 99)),
     Param::new("active-defrag-cycle-us", "500", Int(0, 100_000)).since(NEVER, "8.0.0"),
-    Param::new("active-defrag-ignore-bytes", "104857600", Memory),
+    Param::new("active-defrag-ignore-bytes", "104857600", Memory(1)),
     Param::new("active-defrag-max-scan-fields", "1000", Int(1, i64::MAX)),
     Param::new("active-defrag-threshold-lower", "10", Int(0, 1000)),
     Param::new("active-defrag-threshold-upper", "100", Int(0, 1000)),
@@ -329,7 +368,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("appendfilename", "appendonly.aof", Fixed),
     Param::new("appendfsync", "everysec", Choice(&["everysec", "always", "no"])),
     Param::new("appendonly", "no", Bool),
-    Param::new("auto-aof-rewrite-min-size", "67108864", Memory),
+    Param::new("auto-aof-rewrite-min-size", "67108864", Memory(0)),
     Param::new("auto-aof-rewrite-percentage", "100", Int(0, INT_MAX)),
     Param::new("availability-zone", "", Text).since(NEVER, "8.0.0"),
     Param::new("bgsave-cpulist", "", Fixed).since_7_2(),
@@ -344,7 +383,7 @@ pub const PARAMS: &[Param] = &[
         "normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60",
         OutputLimits,
     ),
-    Param::new("client-query-buffer-limit", "1073741824", Memory),
+    Param::new("client-query-buffer-limit", "1073741824", Memory(1 << 20)),
     Param::new("cluster-allow-pubsubshard-when-down", "yes", Bool),
     Param::new("cluster-allow-reads-when-down", "no", Bool),
     Param::new("cluster-allow-replica-migration", "yes", Bool),
@@ -365,7 +404,7 @@ pub const PARAMS: &[Param] = &[
         .since(NEVER, "9.1.0"),
     Param::new("cluster-databases", "1", Fixed).since(NEVER, "9.0.0"),
     Param::new("cluster-enabled", "no", FixedBool),
-    Param::new("cluster-link-sendbuf-limit", "0", Memory),
+    Param::new("cluster-link-sendbuf-limit", "0", UnsignedMemory),
     Param::new("cluster-manual-failover-timeout", "5000", Int(1, INT_MAX)).since(NEVER, "8.0.0"),
     Param::new("cluster-migration-barrier", "1", Int(0, INT_MAX)),
     Param::new("cluster-node-timeout", "15000", Int(0, i64::MAX)),
@@ -376,17 +415,19 @@ pub const PARAMS: &[Param] = &[
     Param::new("cluster-require-full-coverage", "yes", Bool),
     Param::new("cluster-slave-no-failover", "no", Alias("cluster-replica-no-failover")),
     Param::new("cluster-slave-validity-factor", "10", Alias("cluster-replica-validity-factor")),
-    Param::new("cluster-slot-migration-handoff-max-lag-bytes", "1048576", Memory).since("8.4.0", ""),
+    Param::new("cluster-slot-migration-handoff-max-lag-bytes", "1048576", Memory(0)).since("8.4.0", ""),
     Param::new("cluster-slot-migration-log-max-len", "1000", Int(0, i64::MAX)).since(NEVER, "9.0.0"),
     Param::new("cluster-slot-migration-write-pause-timeout", "10000", Int(0, i64::MAX)).since("8.4.0", ""),
     Param::new("cluster-slot-stats-enabled", "no", Words(&["no", "yes", "cpu", "net", "mem"]))
-        .since("8.2.0", "8.0.0"),
-    Param::new("commandlog-execution-slower-than", "10000", Int(-1, i64::MAX)).since(NEVER, "8.0.0"),
+        .since("8.2.0", NEVER),
+    Param::new("cluster-slot-stats-enabled", "no", Bool).since(NEVER, "8.0.0"),
+    Param::new("commandlog-execution-slower-than", "10000", Alias("slowlog-log-slower-than"))
+        .since(NEVER, "8.0.0"),
     Param::new("commandlog-large-reply-max-len", "128", Int(0, i64::MAX)).since(NEVER, "8.0.0"),
     Param::new("commandlog-large-request-max-len", "128", Int(0, i64::MAX)).since(NEVER, "8.0.0"),
     Param::new("commandlog-reply-larger-than", "1048576", Int(-1, i64::MAX)).since(NEVER, "8.0.0"),
     Param::new("commandlog-request-larger-than", "1048576", Int(-1, i64::MAX)).since(NEVER, "8.0.0"),
-    Param::new("commandlog-slow-execution-max-len", "128", Int(0, i64::MAX)).since(NEVER, "8.0.0"),
+    Param::new("commandlog-slow-execution-max-len", "128", Alias("slowlog-max-len")).since(NEVER, "8.0.0"),
     Param::new("crash-log-enabled", "yes", Bool),
     Param::new("crash-memcheck-enabled", "yes", Bool),
     Param::new("daemonize", "no", FixedBool),
@@ -401,12 +442,12 @@ pub const PARAMS: &[Param] = &[
     Param::new("enable-protected-configs", "no", Fixed),
     Param::new("extended-redis-compatibility", "no", Bool).since(NEVER, "8.0.0"),
     Param::new("hash-max-listpack-entries", "512", Int(0, i64::MAX)),
-    Param::new("hash-max-listpack-value", "64", Memory),
+    Param::new("hash-max-listpack-value", "64", Memory(0)),
     Param::new("hash-max-ziplist-entries", "512", Alias("hash-max-listpack-entries")),
     Param::new("hash-max-ziplist-value", "64", Alias("hash-max-listpack-value")),
     Param::new("hash-seed", "", Fixed).since(NEVER, "9.0.0"),
     Param::new("hide-user-data-from-log", "no", Bool).since_7_2().valkey_default("yes"),
-    Param::new("hll-sparse-max-bytes", "3000", Memory),
+    Param::new("hll-sparse-max-bytes", "3000", Memory(0)),
     Param::new("hz", "10", Int(0, INT_MAX)),
     Param::new("ignore-warnings", "", Text),
     Param::new("import-mode", "no", Bool).since(NEVER, "8.0.0"),
@@ -428,7 +469,10 @@ pub const PARAMS: &[Param] = &[
     Param::new("list-max-listpack-size", "-2", Int(-INT_MAX - 1, INT_MAX)),
     Param::new("list-max-ziplist-size", "-2", Alias("list-max-listpack-size")),
     Param::new("locale-collate", "", Text).since_7_2(),
-    Param::new("log-format", "legacy", Choice(&["legacy", "logfmt"])).since(NEVER, "8.0.0"),
+    Param::new("log-format", "legacy", Choice(&["legacy", "logfmt"]))
+        .since(NEVER, "8.0.0")
+        .until(NEVER, "9.1.0"),
+    Param::new("log-format", "legacy", Choice(&["legacy", "logfmt", "json"])).since(NEVER, "9.1.0"),
     Param::new("log-timestamp-format", "legacy", Choice(&["legacy", "iso8601", "milliseconds"]))
         .since(NEVER, "8.0.0"),
     Param::new("logfile", "", Fixed),
@@ -440,7 +484,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("max-new-connections-per-cycle", "10", Int(1, 1000)).since_7_2(),
     Param::new("max-new-tls-connections-per-cycle", "1", Int(1, 1000)).since_7_2(),
     Param::new("maxclients", "10000", Int(1, 4294967295)),
-    Param::new("maxmemory", "0", Memory),
+    Param::new("maxmemory", "0", UnsignedMemory),
     Param::new("maxmemory-clients", "0", MemoryOrPercent),
     Param::new("maxmemory-eviction-tenacity", "10", Int(0, 100)),
     Param::new(
@@ -475,7 +519,8 @@ pub const PARAMS: &[Param] = &[
         ]),
     )
     .since("8.6.0", NEVER),
-    Param::new("maxmemory-samples", "5", Int(1, 64)),
+    Param::new("maxmemory-samples", "5", Int(1, INT_MAX)).until("7.2.0", ""),
+    Param::new("maxmemory-samples", "5", Int(1, 64)).since_7_2(),
     Param::new("min-replicas-max-lag", "10", Int(0, INT_MAX)),
     Param::new("min-replicas-to-write", "0", Int(0, INT_MAX)),
     Param::new("min-slaves-max-lag", "10", Alias("min-replicas-max-lag")),
@@ -494,7 +539,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("proc-title-template", "{title} {listen-addr} {server-mode}", Text),
     Param::new("propagation-error-behavior", "ignore", Choice(&["ignore", "panic", "panic-on-replicas"])),
     Param::new("protected-mode", "yes", Bool),
-    Param::new("proto-max-bulk-len", "536870912", Memory),
+    Param::new("proto-max-bulk-len", "536870912", Memory(1 << 20)),
     Param::new("rdb-del-sync-files", "no", Bool),
     Param::new("rdb-save-incremental-fsync", "yes", Bool),
     Param::new("rdb-version-check", "strict", Choice(&["strict", "relaxed"])).since(NEVER, "8.0.0"),
@@ -504,10 +549,19 @@ pub const PARAMS: &[Param] = &[
     Param::new("rdma-completion-vector", "-1", Fixed).since(NEVER, "8.0.0"),
     Param::new("rdma-port", "0", Int(0, 65535)).since(NEVER, "8.0.0"),
     Param::new("rdma-rx-size", "1048576", Fixed).since(NEVER, "8.0.0"),
-    Param::new("repl-backlog-size", "1048576", Memory).valkey_default("10485760"),
+    Param::new("repl-backlog-size", "1048576", Memory(1)).valkey_default("10485760"),
     Param::new("repl-backlog-ttl", "3600", Int(0, i64::MAX)),
     Param::new("repl-disable-tcp-nodelay", "no", Bool),
-    Param::new("repl-diskless-load", "disabled", Choice(&["disabled", "on-empty-db", "swapdb"])),
+    Param::new("repl-diskless-load", "disabled", Choice(&["disabled", "on-empty-db", "swapdb"]))
+        .until("8.0.0", "8.1.0"),
+    Param::new("repl-diskless-load", "disabled", Choice(&["disabled", "on-empty-db", "swapdb", "flushdb"]))
+        .since("8.0.0", NEVER),
+    Param::new(
+        "repl-diskless-load",
+        "disabled",
+        Choice(&["disabled", "on-empty-db", "swapdb", "flush-before-load"]),
+    )
+    .since(NEVER, "8.1.0"),
     Param::new("repl-diskless-sync", "yes", Bool),
     Param::new("repl-diskless-sync-delay", "5", Int(0, INT_MAX)),
     Param::new("repl-diskless-sync-max-replicas", "0", Int(0, INT_MAX)),
@@ -518,7 +572,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("replica-announce-ip", "", Text),
     Param::new("replica-announce-port", "0", Int(0, 65535)),
     Param::new("replica-announced", "yes", Bool),
-    Param::new("replica-full-sync-buffer-limit", "0", Memory).since("8.0.0", ""),
+    Param::new("replica-full-sync-buffer-limit", "0", Memory(0)).since("8.0.0", ""),
     Param::new("replica-ignore-disk-write-errors", "no", Bool),
     Param::new("replica-ignore-maxmemory", "yes", Bool),
     Param::new("replica-lazy-flush", "no", Bool).valkey_default("yes"),
@@ -535,8 +589,22 @@ pub const PARAMS: &[Param] = &[
     Param::new("set-max-listpack-entries", "128", Int(0, i64::MAX)).since_7_2(),
     Param::new("set-max-listpack-value", "64", Int(0, i64::MAX)).since_7_2(),
     Param::new("set-proc-title", "yes", FixedBool),
-    Param::new("shutdown-on-sigint", "default", Words(&["default", "save", "nosave", "now", "force"])),
-    Param::new("shutdown-on-sigterm", "default", Words(&["default", "save", "nosave", "now", "force"])),
+    Param::new("shutdown-on-sigint", "default", Words(&["default", "save", "nosave", "now", "force"]))
+        .until(NEVER, "9.0.0"),
+    Param::new(
+        "shutdown-on-sigint",
+        "default",
+        Words(&["default", "save", "nosave", "now", "force", "safe", "failover"]),
+    )
+    .since(NEVER, "9.0.0"),
+    Param::new("shutdown-on-sigterm", "default", Words(&["default", "save", "nosave", "now", "force"]))
+        .until(NEVER, "9.0.0"),
+    Param::new(
+        "shutdown-on-sigterm",
+        "default",
+        Words(&["default", "save", "nosave", "now", "force", "safe", "failover"]),
+    )
+    .since(NEVER, "9.0.0"),
     Param::new("shutdown-timeout", "10", Int(0, INT_MAX)),
     Param::new("slave-announce-ip", "", Alias("replica-announce-ip")),
     Param::new("slave-announce-port", "0", Alias("replica-announce-port")),
@@ -546,14 +614,14 @@ pub const PARAMS: &[Param] = &[
     Param::new("slave-read-only", "yes", Alias("replica-read-only")),
     Param::new("slave-serve-stale-data", "yes", Alias("replica-serve-stale-data")),
     Param::new("slaveof", "", Alias("replicaof")),
-    Param::new("slot-migration-max-failover-repl-bytes", "0", Memory).since(NEVER, "9.1.0"),
+    Param::new("slot-migration-max-failover-repl-bytes", "0", Memory(0)).since(NEVER, "9.1.0"),
     Param::new("slowlog-log-slower-than", "10000", Int(-1, i64::MAX)),
     Param::new("slowlog-max-len", "128", Int(0, i64::MAX)),
     Param::new("socket-mark-id", "0", Fixed),
     Param::new("stop-writes-on-bgsave-error", "yes", Bool),
     Param::new("stream-idmp-duration", "100", Int(1, 86400)).since("8.6.0", ""),
     Param::new("stream-idmp-maxsize", "100", Int(1, 10_000)).since("8.6.0", ""),
-    Param::new("stream-node-max-bytes", "4096", Memory),
+    Param::new("stream-node-max-bytes", "4096", Memory(0)),
     Param::new("stream-node-max-entries", "100", Int(0, i64::MAX)),
     Param::new("supervised", "no", FixedChoice(&["upstart", "systemd", "auto", "no"])),
     Param::new("syslog-enabled", "no", FixedBool),
@@ -563,7 +631,8 @@ pub const PARAMS: &[Param] = &[
     Param::new("tcp-keepalive", "300", Int(0, INT_MAX)),
     Param::new("timeout", "0", Int(0, INT_MAX)),
     Param::new("tls-auth-clients", "yes", Choice(&["no", "yes", "optional"])),
-    Param::new("tls-auth-clients-user", "off", Choice(&["CN", "off"])).since("8.6.0", "9.1.0"),
+    Param::new("tls-auth-clients-user", "off", Choice(&["CN", "off"])).since("8.6.0", NEVER),
+    Param::new("tls-auth-clients-user", "off", Choice(&["CN", "URI", "off"])).since(NEVER, "9.1.0"),
     Param::new("tls-auto-reload-interval", "0", Int(0, INT_MAX)).since(NEVER, "9.1.0"),
     Param::new("tls-ca-cert-dir", "", Text),
     Param::new("tls-ca-cert-file", "", Text),
@@ -590,7 +659,7 @@ pub const PARAMS: &[Param] = &[
     Param::new("unixsocketperm", "0", Fixed),
     Param::new("vset-force-single-threaded-execution", "no", Bool).since("8.2.0", ""),
     Param::new("zset-max-listpack-entries", "128", Int(0, i64::MAX)),
-    Param::new("zset-max-listpack-value", "64", Memory),
+    Param::new("zset-max-listpack-value", "64", Memory(0)),
     Param::new("zset-max-ziplist-entries", "128", Alias("zset-max-listpack-entries")),
     Param::new("zset-max-ziplist-value", "64", Alias("zset-max-listpack-value")),
 ];
@@ -605,12 +674,12 @@ mod tests {
 
     #[test]
     fn values_are_checked_and_made_canonical() {
-        assert_eq!(param("maxmemory").parse(b"10mb", "0"), Ok("10485760".into()));
-        assert_eq!(param("appendonly").parse(b"YES", "no"), Ok("yes".into()));
-        assert!(param("maxclients").parse(b"0", "1").is_err());
+        assert_eq!(param("maxmemory").parse(b"10mb", "0", Version::V7_4), Ok("10485760".into()));
+        assert_eq!(param("appendonly").parse(b"YES", "no", Version::V7_4), Ok("yes".into()));
+        assert!(param("maxclients").parse(b"0", "1", Version::V7_4).is_err());
         let limits = param("client-output-buffer-limit");
         assert_eq!(
-            limits.parse(b"pubsub 1mb 0 0", limits.default_in(Version::V7_4)).unwrap(),
+            limits.parse(b"pubsub 1mb 0 0", limits.default_in(Version::V7_4), Version::V7_4).unwrap(),
             "normal 0 0 0 slave 268435456 67108864 60 pubsub 1048576 0 0"
         );
     }
