@@ -93,7 +93,11 @@ time.sleep(0.2)
 print(call('SIM.CLOCK', 'JUMP', '20000', 'COMMAND').decode().strip())
 child.kill()"
     );
-    let output = run(&["--", "python3", "-c", &script]);
+    let trace = std::env::temp_dir().join(format!("redlatch-jump-{}.jsonl", std::process::id()));
+    let output = run(&["--trace", trace.to_str().unwrap(), "--", "python3", "-c", &script]);
+    let replay = Command::new(env!("CARGO_BIN_EXE_redlatch")).arg("replay").arg(&trace).output().unwrap();
+    std::fs::remove_file(&trace).unwrap();
+    assert!(replay.status.success(), "{replay:?}");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.starts_with("-SIMERR STATE the clock of ") && text.contains("LD_PRELOAD"), "{output:?}");
 }

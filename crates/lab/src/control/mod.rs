@@ -8,6 +8,7 @@
 
 pub mod action;
 pub mod args;
+mod command;
 pub mod commands;
 #[cfg(feature = "replay")]
 mod copy;

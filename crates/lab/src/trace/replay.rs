@@ -192,10 +192,9 @@ pub(super) fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
         | Line::Close { e, t, .. }
         | Line::Slice { e, t, .. }
         | Line::Await { e, t, .. } => (*t, e.saturating_sub(1)),
-        Line::Mark { e, t, .. } | Line::End { e, t } => (*t, *e),
+        // Timers that are due wait until the state is complete.
+        Line::Mark { e, t, .. } | Line::End { e, t } | Line::State { e, t, .. } => (*t, *e),
         Line::Setup { t, .. } => (*t, u64::MAX),
-        // No time passes while the state comes about.
-        Line::State { .. } => return feed(lab, line),
         Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {
             return Err(TraceError::Unexpected);
         }
