@@ -7,3 +7,4 @@ mod check;
 mod fuzz;
 mod jars;
 mod roles;
+mod schedules;
