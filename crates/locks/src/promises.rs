@@ -19,25 +19,31 @@ pub struct Object {
     pub kind: LockKind,
     /// Whether several owners may hold it at once.
     pub is_shared: bool,
+    /// Whether a release succeeds if nobody holds the lock.
+    pub frees_what_is_free: bool,
     /// The invariants of the history that it is judged by.
     pub checks: &'static [Invariant],
 }
 
 const fn object(name: &'static str, kind: LockKind, checks: &'static [Invariant]) -> Object {
-    Object { name, kind, is_shared: false, checks }
+    Object { name, kind, is_shared: false, frees_what_is_free: false, checks }
 }
 
 /// The kinds of locks.
 pub const OBJECTS: &[Object] = &[
     object("rlock", LockKind::Reentrant, &[H1, H2, H3, H4]),
     object("spin", LockKind::Reentrant, &[H1, H2, H3, H4]),
-    object("fair", LockKind::Reentrant, &[H1, H2, H3, H4]),
+    Object { frees_what_is_free: true, ..object("fair", LockKind::Reentrant, &[H1, H2, H3, H4]) },
     object("fenced", LockKind::Fenced, &[H1, H2, H3, H4]),
     object("nonreentrant", LockKind::Mutex, &[H1, H2, H3]),
-    object("fair.nonreentrant", LockKind::Mutex, &[H1, H2, H3]),
+    Object { frees_what_is_free: true, ..object("fair.nonreentrant", LockKind::Mutex, &[H1, H2, H3]) },
     // A reader who releases is not told whether he still holds the lock, so holds are not counted.
-    Object { is_shared: true, ..object("rw.read", LockKind::ReadWrite, &[H1, H2, H3]) },
-    object("rw.write", LockKind::ReadWrite, &[H1, H2, H3]),
+    Object {
+        is_shared: true,
+        frees_what_is_free: true,
+        ..object("rw.read", LockKind::ReadWrite, &[H1, H2, H3])
+    },
+    Object { frees_what_is_free: true, ..object("rw.write", LockKind::ReadWrite, &[H1, H2, H3]) },
     object(KEY_LOCK, LockKind::Mutex, &[H1, H2, H3]),
 ];
 

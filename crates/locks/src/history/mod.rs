@@ -11,7 +11,8 @@
 //! | `grant` | a lock that a client was told it holds |
 //! | `cause` | what can take a lock from its owner |
 //! | `log`, `export` | the operations from request to reply, and how they are written for others |
-//! | `verdict` | two owners, lost locks, stale unlocks, double counts |
+//! | `verdict` | grants, renewals and releases, and what is wrong with them |
+//! | `violated` | two owners, lost locks, stale unlocks: violations with what explains them |
 //!
 //! The account of a lease is a careful one: it begins when the request arrives, not when the reply leaves. An owner whose
 //! renewal has not been answered still believes that he holds the lock, until his connection closes.
@@ -24,6 +25,7 @@ pub mod export;
 mod grant;
 pub mod log;
 mod verdict;
+mod violated;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 

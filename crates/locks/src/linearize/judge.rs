@@ -248,17 +248,19 @@ fn lock_calls<'a>(entries: &[&'a Entry]) -> Result<(Calls<LockOperation>, Vec<&'
         let person = id(entry.owner.strip_suffix(":write").unwrap_or(&entry.owner));
         let owner = id(&entry.owner);
         let permits = entry.argument.int().and_then(|permits| u32::try_from(permits).ok());
+        let object = object_named(&entry.object);
         let operation = LockOperation {
             action,
             owner,
             person,
-            is_shared: object_named(&entry.object).is_some_and(|object| object.is_shared),
+            is_shared: object.is_some_and(|object| object.is_shared),
             permits: permits.unwrap_or(1),
             lease_ms: entry.lease_ms,
             from_ms: entry.from_ms,
             to_ms: entry.to_ms.or(entry.to.map(|_| u64::MAX)),
             token: entry.result.int().filter(|_| action == Action::Acquire),
             is_held: entry.is_held,
+            frees_what_is_free: object.is_some_and(|object| object.frees_what_is_free),
         };
         calls.push((index, Call { operation, from: entry.from, to: entry.to }));
     }

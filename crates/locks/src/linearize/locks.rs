@@ -48,6 +48,8 @@ pub struct LockOperation {
     pub token: Option<i64>,
     /// After a release: whether its owner holds the lock still.
     pub is_held: Option<bool>,
+    /// Whether a release succeeds if nobody holds the lock.
+    pub frees_what_is_free: bool,
 }
 
 impl LockOperation {
@@ -147,6 +149,10 @@ impl LockModel {
     }
 
     fn release(&self, state: &Holders, operation: &LockOperation, next: &mut Vec<Holders>) {
+        let has_ended = |hold: &Hold| operation.may_follow_end_of(hold);
+        if operation.frees_what_is_free && state.holds.iter().all(has_ended) {
+            next.push(Holders { holds: Vec::new(), ..state.clone() });
+        }
         let Some(own) = state.holds.iter().position(|hold| hold.owner == operation.owner) else {
             // He may have held it since before the history.
             next.extend(state.is_open.then(|| state.clone()));

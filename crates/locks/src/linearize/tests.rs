@@ -113,6 +113,14 @@ fn small_histories_of_locks() {
             "semaphore=2",
             "0+acquire/:lease_1 0-acquire 1+acquire/:lease_1 1-acquire 2+acquire 2-acquire 0+release 0-release 1+release 1-release",
         ),
+        // Redisson's fair lock says so of what nobody holds.
+        (true, "reentrant", "0+release/:object_\"fair\" 0-release"),
+        (false, "reentrant", "1+acquire/:object_\"fair\" 1-acquire 0+release/:object_\"fair\" 0-release"),
+        (
+            true,
+            "reentrant",
+            "1+acquire/:object_\"fair\"_:lease_2 1-acquire 0+release/:object_\"fair\" 0-release",
+        ),
         (true, "mutex", "0+acquire 0-acquire 1+force-release 1-force-release 2+acquire 2-acquire"),
         (true, "rw", "0+acquire/:object_\"rw.read\" 0-acquire 1+acquire/:object_\"rw.read\" 1-acquire"),
         (false, "rw", "0+acquire/:object_\"rw.read\" 0-acquire 1+acquire/:object_\"rw.write\" 1-acquire"),
@@ -299,6 +307,7 @@ fn operation() -> impl Strategy<Value = Call<LockOperation>> {
                 lease_ms,
                 from_ms: from,
                 to_ms: to,
+                frees_what_is_free: owner == 1,
                 token: (action == Action::Acquire && permits == 2).then_some(from as i64),
                 is_held,
             };
