@@ -36,7 +36,7 @@ fn replies(server: &Server) -> Vec<(String, String)> {
     let mut clients = [(); 3].map(|()| server.connect());
     let steps = STEPS.lines().filter(|line| !line.is_empty()).map(|line| {
         let client = &mut clients[usize::from(line.as_bytes()[0] - b'a')];
-        let words = split_words(line[2..].as_bytes()).unwrap();
+        let words = split_words(&line.as_bytes()[2..]).unwrap();
         (line.to_owned(), String::from_utf8_lossy(&client.call(&words)).into_owned())
     });
     steps.collect()
