@@ -110,3 +110,16 @@ fn the_documentation_lists_what_is_not_compared() {
     let lists = redlatch_compare::diff::exclusions::as_markdown();
     assert!(documented.contains(&lists), "docs/compatibility.md has to contain:\n{lists}");
 }
+
+#[test]
+fn the_documentation_has_the_table_of_commands() {
+    let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/commands.md");
+    let text = std::fs::read_to_string(&page).unwrap_or_default();
+    let table = redlatch_compare::diff::verdicts::as_markdown();
+    let begin = text.find("| command |").unwrap_or(text.len());
+    if std::env::var_os("REDLATCH_UPDATE_DOCS").is_some() {
+        std::fs::write(&page, format!("{}{table}", &text[..begin])).unwrap();
+    } else {
+        assert!(text[begin..] == table, "run this test with REDLATCH_UPDATE_DOCS=1");
+    }
+}

@@ -13,6 +13,7 @@
 //! | `generator` | random rounds |
 //! | `runner`, `pair`, `keyspace`, `compare` | runs steps on both servers and compares |
 //! | `shrink` | shrinks a difference to a short case |
+//! | `verdicts` | what is known of each command, for the documentation |
 
 // A driver: it talks to servers over sockets and waits for them.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
@@ -33,6 +34,7 @@ mod shapes;
 mod shrink;
 mod step;
 pub(crate) mod target;
+pub mod verdicts;
 
 use std::collections::BTreeSet;
 use std::io::Write;

@@ -7,6 +7,7 @@ use crate::error::{self, Error, Outcome};
 use crate::geohash::Point;
 use crate::num;
 use crate::store::SortedSet;
+use crate::version::Version;
 use crate::wire::Reply;
 
 pub const COMMANDS: &[Command] = &[
@@ -60,9 +61,9 @@ pub const COMMANDS: &[Command] = &[
 ///
 /// # Errors
 /// If either is not a number, or no index can hold the place.
-pub(super) fn parse_point(longitude: &[u8], latitude: &[u8]) -> Result<Point, Error> {
-    let longitude = num::parse_f64(longitude).ok_or(error::NOT_A_FLOAT)?;
-    let latitude = num::parse_f64(latitude).ok_or(error::NOT_A_FLOAT)?;
+pub(super) fn parse_point(longitude: &[u8], latitude: &[u8], version: Version) -> Result<Point, Error> {
+    let longitude = num::parse_operand(longitude, version).ok_or(error::NOT_A_FLOAT)?;
+    let latitude = num::parse_operand(latitude, version).ok_or(error::NOT_A_FLOAT)?;
     let point = Point { longitude, latitude };
     if !point.is_valid() {
         return Err(format!("ERR invalid longitude,latitude pair {longitude:.6},{latitude:.6}").into());
@@ -121,7 +122,7 @@ fn geoadd(ctx: &mut Ctx) -> Outcome {
     }
     let mut entries = Vec::with_capacity(triples.len());
     for [longitude, latitude, member] in triples {
-        entries.push((*member, parse_point(longitude, latitude)?.score() as f64));
+        entries.push((*member, parse_point(longitude, latitude, ctx.version())?.score() as f64));
     }
     add_entries(ctx, options, &entries)
 }

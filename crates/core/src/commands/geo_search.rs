@@ -201,13 +201,13 @@ enum Order {
 }
 
 /// Parses a length, which must be at least zero. The errors depend on what it is a length of.
-fn parse_length(word: &[u8], not_a_number: &'static str) -> Result<f64, Error> {
-    num::parse_f64(word).ok_or(Error::new(not_a_number))
+fn parse_length(word: &[u8], not_a_number: &'static str, version: Version) -> Result<f64, Error> {
+    num::parse_operand(word, version).ok_or(Error::new(not_a_number))
 }
 
 /// Takes a radius and its unit.
-fn take_circle(words: &mut Words) -> Result<(Shape, f64), Error> {
-    let radius = parse_length(words.word()?, "ERR need numeric radius")?;
+fn take_circle(words: &mut Words, version: Version) -> Result<(Shape, f64), Error> {
+    let radius = parse_length(words.word()?, "ERR need numeric radius", version)?;
     if radius < 0.0 {
         return Err(Error::new("ERR radius cannot be negative"));
     }
@@ -216,9 +216,9 @@ fn take_circle(words: &mut Words) -> Result<(Shape, f64), Error> {
 }
 
 /// Takes a width, a height and their unit.
-fn take_box(words: &mut Words) -> Result<(Shape, f64), Error> {
-    let width = parse_length(words.word()?, "ERR need numeric width")?;
-    let height = parse_length(words.word()?, "ERR need numeric height")?;
+fn take_box(words: &mut Words, version: Version) -> Result<(Shape, f64), Error> {
+    let width = parse_length(words.word()?, "ERR need numeric width", version)?;
+    let height = parse_length(words.word()?, "ERR need numeric height", version)?;
     if height < 0.0 || width < 0.0 {
         return Err(Error::new("ERR height or width cannot be negative"));
     }
@@ -245,13 +245,13 @@ fn parse<'a>(
     let mut query = Query::default();
     match form {
         Form::Place { .. } => {
-            query.centre = Some(parse_point(words.word()?, words.word()?)?);
-            query.shape = Some(take_circle(&mut words)?);
+            query.centre = Some(parse_point(words.word()?, words.word()?, version)?);
+            query.shape = Some(take_circle(&mut words, version)?);
         }
         Form::Member { .. } => {
             query.centre = place_of(set, words.word()?, version)?;
             match set {
-                Some(_) => query.shape = Some(take_circle(&mut words)?),
+                Some(_) => query.shape = Some(take_circle(&mut words, version)?),
                 // Without an index Redis does not look at the radius.
                 None => words.skip(2),
             }
@@ -309,12 +309,12 @@ impl<'a> Query<'a> {
             self.centre = place_of(set, words.word()?, version)?;
             self.has_centre = Centre::Member;
         } else if self.has_centre != Centre::Member && words.take_with("FROMLONLAT", 2) {
-            self.centre = Some(parse_point(words.word()?, words.word()?)?);
+            self.centre = Some(parse_point(words.word()?, words.word()?, version)?);
             self.has_centre = Centre::Place;
         } else if !is_box && words.take_with("BYRADIUS", 2) {
-            self.shape = Some(take_circle(words)?);
+            self.shape = Some(take_circle(words, version)?);
         } else if !is_circle && words.take_with("BYBOX", 3) {
-            self.shape = Some(take_box(words)?);
+            self.shape = Some(take_box(words, version)?);
         } else {
             return Err(error::SYNTAX);
         }
