@@ -34,7 +34,7 @@ fn examples(page: &str) -> Vec<&str> {
 fn every_example_of_the_page_runs() {
     let page = fs::read_to_string("docs/schedules.md").unwrap();
     let examples = examples(&page);
-    assert_eq!(examples.len(), 13);
+    assert_eq!(examples.len(), 14);
     for example in &examples {
         run(example).unwrap_or_else(|error| panic!("{error} in:\n{example}"));
     }
@@ -61,6 +61,7 @@ fn every_example_of_the_page_runs() {
         "disconnect ",
         "advance ",
         "idle ",
+        "state ",
         "mark",
         "elapsed ",
         "violations ",

@@ -559,26 +559,25 @@ fn clients_are_served_while_very_many_keys_expire() {
 }
 
 #[test]
-fn settings_that_name_files_write_none() {
+fn files_are_written_only_where_the_configuration_says() {
     let server = Logged::start(
-        "mkdir data; touch acl;",
-        &[
-            "--dir",
-            "data",
-            "--pidfile",
-            "data/pid",
-            "--logfile",
-            "data/log",
-            "--aclfile",
-            "acl",
-            "--appendonly",
-            "yes",
-        ],
+        "mkdir data; echo 'user default on nopass ~* &* +@all' > data/acl;",
+        &["--dir", "data", "--pidfile", "pid", "--aclfile", "acl", "--appendonly", "yes"],
     );
     let mut client = server.connect();
-    assert!(client.call(&["CONFIG", "REWRITE"]).starts_with(b"-ERR "));
+    for request in [
+        &["CONFIG", "REWRITE"][..],
+        &["CONFIG", "SET", "dir", "/"],
+        &["CONFIG", "SET", "dbfilename", "../other.rdb"],
+        &["CONFIG", "SET", "logfile", "log"],
+    ] {
+        assert!(client.call(request).starts_with(b"-ERR "), "{request:?}");
+    }
     for request in [&["SAVE"][..], &["BGSAVE"], &["BGREWRITEAOF"], &["SET", "k", "v"], &["ACL", "SAVE"]] {
         client.call(request);
     }
-    assert_eq!(fs::read_dir(server.folder.join("data")).unwrap().count(), 0);
+    let entries = fs::read_dir(server.folder.join("data")).unwrap();
+    let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    assert_eq!(names, ["acl", "dump.rdb", "pid"]);
 }

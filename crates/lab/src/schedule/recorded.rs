@@ -63,6 +63,7 @@ fn at_us(line: &Line) -> u64 {
     match line {
         Line::Open { t, .. }
         | Line::Setup { t, .. }
+        | Line::State { t, .. }
         | Line::Req { t, .. }
         | Line::Bad { t, .. }
         | Line::Close { t, .. }
@@ -365,6 +366,11 @@ impl Conversion {
                     self.began_us.get_or_insert(el.saturating_sub(self.stage.elapsed_us()));
                 }
                 self.request(c, a)?
+            }
+            Line::State { a, .. } => {
+                let words = a.iter().map(|word| to_bytes(word)).collect::<Result<Vec<_>, _>>()?;
+                let text = command_text(&words);
+                Some(Step::State { words, text })
             }
             Line::Close { c, .. } | Line::Bad { c, .. } | Line::Cut { c, .. } => {
                 let who = self.names.get(c).filter(|who| self.stage.is_connected(who));

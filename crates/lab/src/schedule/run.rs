@@ -213,6 +213,12 @@ impl Stage {
                 self.pass(*us);
                 self.after_input()?;
             }
+            Step::State { words, text } => {
+                tell(&format!("  {step}"));
+                let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+                let wrong = || Failure::Wrong(format!("this is not a line of state: {text}"));
+                self.lab.set_state(&words).ok_or_else(wrong)?;
+            }
             Step::Mark => self.marked_us = self.now_us(),
             Step::Elapsed { us } => {
                 let elapsed_us = self.now_us().saturating_sub(self.marked_us);

@@ -142,6 +142,11 @@ pub enum Step {
     Idle {
         us: u64,
     },
+    /// A line of the state in which a recorded run began. `text` is how the schedule writes its words.
+    State {
+        words: Vec<Vec<u8>>,
+        text: String,
+    },
     Mark,
     Elapsed {
         us: u64,
@@ -153,7 +158,7 @@ pub enum Step {
 
 /// The forms of a line, for error texts.
 const LINE: &str = "one of: CLIENT: COMMAND, = REPLY, ~ PATTERN, CLIENT <- REPLY, CLIENT <~ PATTERN, connect, disconnect, \
-    advance, idle, mark, elapsed, violations, holds, repeat, end, let, script, include, nodes, seed, start, event, version, config, check, \
+    advance, idle, state, mark, elapsed, violations, holds, repeat, end, let, script, include, nodes, seed, start, event, version, config, check, \
     > text, outcome: text, # comment";
 
 const WHO: &str = "a client: NAME or NAME@NODE, of letters, digits, '_', '-' and '.'";
@@ -223,6 +228,13 @@ impl Step {
             "advance" => us().map(|us| Step::Advance { us }),
             "idle" => us().map(|us| Step::Idle { us }),
             "elapsed" => us().map(|us| Step::Elapsed { us }),
+            "state" => {
+                let words = split(line, rest, variables)?;
+                if words.is_empty() {
+                    return Err((column_of(line, rest), syntax("", "the words of a line of state")));
+                }
+                Ok(Step::State { words, text: expanded(rest)? })
+            }
             "mark" if rest.is_empty() => Ok(Step::Mark),
             "mark" => Err((column_of(line, rest), syntax(rest, "nothing behind 'mark'"))),
             "violations" => {
@@ -293,6 +305,7 @@ impl fmt::Display for Step {
             }
             Step::Advance { us } => write!(f, "advance {}", ms_of(*us)),
             Step::Idle { us } => write!(f, "idle {}", ms_of(*us)),
+            Step::State { text, .. } => write!(f, "state {text}"),
             Step::Mark => f.write_str("mark"),
             Step::Elapsed { us } => write!(f, "elapsed {}", ms_of(*us)),
             Step::Violations(names) if names.is_empty() => f.write_str("violations none"),
@@ -427,6 +440,7 @@ mod tests {
             "advance 1500",
             "advance 0.25",
             "idle 7",
+            "state KEY 0 0 \"k 1\"",
             "mark",
             "elapsed 11000",
             "violations none",
