@@ -122,7 +122,8 @@ pub fn parse<'a>(ctx: &Ctx<'a>, at: usize, family: Family) -> Result<Arguments<'
     if version.is_valkey() {
         parse_valkey(ctx, at, family)
     } else if version >= Version::V8_6 || family == Family::Set {
-        Sequential { ctx, family, arguments: Arguments::default() }.parse(ctx.words(at))
+        Sequential { ctx, family, arguments: Arguments::default(), has_two_conditions: false }
+            .parse(ctx.words(at))
     } else {
         let mut arguments = Arguments::default();
         let mut words = ctx.words(at);
@@ -211,6 +212,8 @@ struct Sequential<'c, 'a> {
     ctx: &'c Ctx<'a>,
     family: Family,
     arguments: Arguments<'a>,
+    /// Whether there are conditions that exclude one another, which is an error if nothing else is.
+    has_two_conditions: bool,
 }
 
 impl<'a> Sequential<'_, 'a> {
@@ -220,7 +223,7 @@ impl<'a> Sequential<'_, 'a> {
                 self.take_fields(&mut words)?;
             } else if self.family == Family::Expire {
                 words.skip(1);
-                self.set_condition(FieldCondition::of(word).ok_or_else(|| unknown(word))?)?;
+                self.set_condition(FieldCondition::of(word).ok_or_else(|| unknown(word))?);
             } else if let Some((unit, base)) = take_unit(&mut words) {
                 self.check_no_expiry()?;
                 let time = words.pop().ok_or(Error::new("ERR missing expire time"))?;
@@ -232,6 +235,9 @@ impl<'a> Sequential<'_, 'a> {
         }
         if self.arguments.fields.is_empty() {
             return Err(Error::new("ERR missing FIELDS argument"));
+        }
+        if self.has_two_conditions {
+            return Err(Error::new("ERR Multiple condition flags specified"));
         }
         Ok(self.arguments)
     }
@@ -264,13 +270,10 @@ impl<'a> Sequential<'_, 'a> {
         Ok(())
     }
 
-    fn set_condition(&mut self, condition: FieldCondition) -> Result<(), Error> {
+    fn set_condition(&mut self, condition: FieldCondition) {
         let same = std::mem::discriminant(&self.arguments.condition) == std::mem::discriminant(&condition);
-        if !same && !matches!(self.arguments.condition, FieldCondition::Always) {
-            return Err(Error::new("ERR Multiple condition flags specified"));
-        }
+        self.has_two_conditions |= !same && !matches!(self.arguments.condition, FieldCondition::Always);
         self.arguments.condition = condition;
-        Ok(())
     }
 
     fn check_no_expiry(&self) -> Result<(), Error> {
