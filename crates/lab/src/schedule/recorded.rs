@@ -58,23 +58,6 @@ struct Written {
     expected: Vec<(Who, Vec<Expected>)>,
 }
 
-/// Returns the time of an input in µs.
-fn at_us(line: &Line) -> u64 {
-    match line {
-        Line::Open { t, .. }
-        | Line::Setup { t, .. }
-        | Line::State { t, .. }
-        | Line::Req { t, .. }
-        | Line::Bad { t, .. }
-        | Line::Close { t, .. }
-        | Line::Await { t, .. }
-        | Line::Mark { t, .. }
-        | Line::Cut { t, .. }
-        | Line::End { t, .. } => *t,
-        _ => 0,
-    }
-}
-
 /// What each connection has received, in order.
 type Received = BTreeMap<Conn, VecDeque<String>>;
 
@@ -116,7 +99,7 @@ impl Recorded {
             setup: BTreeSet::new(),
         };
         for (index, line) in inputs.iter().enumerate() {
-            conversion.advance_to(at_us(line));
+            conversion.advance_to(line.at_us().unwrap_or(0));
             conversion.input(line).map_err(|error| malformed(index + 2, error.into()))?;
         }
         conversion.recorded.missing += conversion.received.values().map(VecDeque::len).sum::<usize>();

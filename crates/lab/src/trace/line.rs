@@ -264,3 +264,23 @@ pub fn clock_mode(name: &str) -> Result<ClockMode, LineError> {
         },
     }
 }
+
+impl Line {
+    /// Returns the time in µs of an input, or of a connection's end. Lines about outputs have none.
+    pub fn at_us(&self) -> Option<u64> {
+        match self {
+            Line::Open { t, .. }
+            | Line::Setup { t, .. }
+            | Line::State { t, .. }
+            | Line::Req { t, .. }
+            | Line::Bad { t, .. }
+            | Line::Close { t, .. }
+            | Line::Cut { t, .. }
+            | Line::Slice { t, .. }
+            | Line::Await { t, .. }
+            | Line::Mark { t, .. }
+            | Line::End { t, .. } => Some(*t),
+            Line::Head(_) | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => None,
+        }
+    }
+}

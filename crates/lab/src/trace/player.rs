@@ -212,19 +212,9 @@ impl<'a> Player<'a> {
 
     /// Returns the time of an input.
     fn time_of(&self, at: usize) -> Result<u64, ReplayError> {
-        match self.tape.line(at).map_err(|error| malformed(at, error.into()))? {
-            Line::Open { t, .. }
-            | Line::Setup { t, .. }
-            | Line::State { t, .. }
-            | Line::Req { t, .. }
-            | Line::Bad { t, .. }
-            | Line::Close { t, .. }
-            | Line::Slice { t, .. }
-            | Line::Await { t, .. }
-            | Line::Mark { t, .. }
-            | Line::End { t, .. } => Ok(t),
-            _ => Err(malformed(at, TraceError::Unexpected)),
-        }
+        let line = self.tape.line(at).map_err(|error| malformed(at, error.into()))?;
+        let at_us = line.at_us().filter(|_| !matches!(line, Line::Cut { .. }));
+        at_us.ok_or_else(|| malformed(at, TraceError::Unexpected))
     }
 
     fn take_outputs(&mut self) {
