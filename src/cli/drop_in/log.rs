@@ -14,7 +14,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-use super::Identity;
+use super::{Identity, product};
 use crate::cli::output::Lenient;
 use crate::net::Endpoint;
 use redlatch_core::node::Config;
@@ -170,10 +170,6 @@ pub fn greet_ready(version: Version, endpoints: impl Iterator<Item = Endpoint>) 
 /// Writes the last line of a server.
 pub fn say_goodbye(version: Version) {
     tracing::warn!("{} is now ready to exit, bye bye...", product(version));
-}
-
-fn product(version: Version) -> &'static str {
-    if version.is_valkey() { "Valkey" } else { "Redis" }
 }
 
 #[cfg(test)]

@@ -122,8 +122,12 @@ fn asked_version(identity: Identity) -> Version {
 
 /// Returns the line of `--version`. Programs look in it for `v=`.
 pub fn version_line(version: Version) -> String {
-    let product = if version.is_valkey() { "Valkey" } else { "Redis" };
-    format!("{product} server v={} sha=00000000:0 malloc=libc bits=64 build=0", version.full())
+    format!("{} server v={} sha=00000000:0 malloc=libc bits=64 build=0", product(version), version.full())
+}
+
+/// Returns the name by which the emulated server speaks of itself.
+fn product(version: Version) -> &'static str {
+    if version.is_valkey() { "Valkey" } else { "Redis" }
 }
 
 fn usage(program: &str) -> String {
