@@ -7,6 +7,7 @@ mod byte_fuzz;
 mod cli;
 mod closed_pipe;
 mod control;
+mod crowd;
 mod demo;
 mod determinism;
 mod drop_in;

@@ -12,11 +12,8 @@ use redlatch_lab::demo::DEMOS;
 use redlatch_lab::schedule::{NoFiles, Recorded, Schedule};
 use redlatch_lab::trace::Tape;
 
+use crate::crowd::{ACQUIRE, call, crowd};
 use crate::random_replay;
-
-const ACQUIRE: &str = "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then \
-    redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; \
-    return redis.call('pttl', KEYS[1]);";
 
 fn run(text: &str) -> Result<(), String> {
     let schedule =
@@ -26,11 +23,6 @@ fn run(text: &str) -> Result<(), String> {
 
 fn recorded(trace: &str) -> Recorded {
     Recorded::of(&Tape::of(trace)).unwrap_or_else(|error| panic!("{error}"))
-}
-
-fn call(sim: &mut Sim, client: Client, line: &str) -> String {
-    let words: Vec<&str> = line.split(' ').collect();
-    String::from_utf8_lossy(&sim.call(client, &words)).into_owned()
 }
 
 /// A run with several nodes, replicas, blocked clients, transactions, messages, gates, delays, binary arguments, a busy script, and
@@ -54,21 +46,7 @@ fn crowded() -> String {
         call(&mut sim, clients[0], &format!("SET k{n} v{n} PX {}", 100 + n));
         sim.call(clients[1], &["EVAL", ACQUIRE, "1", &format!("lock{n}"), "30000", "a:1"]);
     }
-    call(&mut sim, control, "SIM.GATE ADD CMD decr AT PRE LABEL before KEEP");
-    call(&mut sim, control, "SIM.GATE ADD CMD incr AT POST LABEL after KEEP");
-    call(&mut sim, control, "SIM.FAULT ADD CMD append DO DELAY REPLY 30 ALWAYS");
-    call(&mut sim, clients[2], "DECR n");
-    call(&mut sim, clients[3], "INCR n");
-    call(&mut sim, clients[4], "BLPOP queue other 0.08");
-    call(&mut sim, clients[5], "MULTI");
-    call(&mut sim, clients[5], "SET in multi");
-    call(&mut sim, clients[6], "SUBSCRIBE news");
-    call(&mut sim, clients[0], "WATCH k0");
-    call(&mut sim, clients[1], "APPEND text x");
-    call(&mut sim, control, "SIM.NODE PAUSE 2");
-    call(&mut sim, other, "SET waits yes");
-    sim.advance(20);
-    call(&mut sim, clients[0], "PUBLISH news one");
+    crowd(&mut sim, control, &clients, other);
     sim.call(clients[5], &["SET", "long", &"text of two lines\n".repeat(9)]);
     call(&mut sim, control, "SIM.GATE RELEASE before");
     call(&mut sim, clients[5], "EXEC");

@@ -10,22 +10,14 @@ use redlatch_core::rng::Rng;
 use redlatch_lab::trace::{Player, Tape};
 use redlatch_lab::travel::{ForkOptions, Journey, Parting, Predicate, State, TravelError};
 
+use crate::crowd::{ACQUIRE, call, crowd};
 use crate::random_replay;
 use crate::support::client::Client as Socket;
-
-const ACQUIRE: &str = "if ((redis.call('exists', KEYS[1]) == 0) or (redis.call('hexists', KEYS[1], ARGV[2]) == 1)) then \
-    redis.call('hincrby', KEYS[1], ARGV[2], 1); redis.call('pexpire', KEYS[1], ARGV[1]); return nil; end; \
-    return redis.call('pttl', KEYS[1]);";
 
 const UNLOCK: &str = "if (redis.call('hexists', KEYS[1], ARGV[3]) == 0) then return nil; end; \
     local counter = redis.call('hincrby', KEYS[1], ARGV[3], -1); \
     if (counter > 0) then redis.call('pexpire', KEYS[1], ARGV[2]); return 0; \
     else redis.call('del', KEYS[1]); redis.call('publish', KEYS[2], ARGV[1]); return 1; end; return nil;";
-
-fn call(sim: &mut Sim, client: Client, line: &str) -> String {
-    let words: Vec<&str> = line.split(' ').collect();
-    String::from_utf8_lossy(&sim.call(client, &words)).into_owned()
-}
 
 fn acquire(sim: &mut Sim, client: Client, lock: &str, owner: &str) -> Vec<u8> {
     sim.call(client, &["EVAL", ACQUIRE, "1", lock, "30000", owner])
@@ -58,21 +50,7 @@ fn crowded() -> String {
         call(&mut sim, clients[0], &format!("SET k{n} v{n} PX {}", 100 + n));
         acquire(&mut sim, clients[1], &format!("lock{n}"), "a:1");
     }
-    call(&mut sim, control, "SIM.GATE ADD CMD decr AT PRE LABEL before KEEP");
-    call(&mut sim, control, "SIM.GATE ADD CMD incr AT POST LABEL after KEEP");
-    call(&mut sim, control, "SIM.FAULT ADD CMD append DO DELAY REPLY 30 ALWAYS");
-    call(&mut sim, clients[2], "DECR n");
-    call(&mut sim, clients[3], "INCR n");
-    call(&mut sim, clients[4], "BLPOP queue other 0.08");
-    call(&mut sim, clients[5], "MULTI");
-    call(&mut sim, clients[5], "SET in multi");
-    call(&mut sim, clients[6], "SUBSCRIBE news");
-    call(&mut sim, clients[0], "WATCH k0");
-    call(&mut sim, clients[1], "APPEND text x");
-    call(&mut sim, control, "SIM.NODE PAUSE 2");
-    call(&mut sim, other, "SET waits yes");
-    sim.advance(20);
-    call(&mut sim, clients[0], "PUBLISH news one");
+    crowd(&mut sim, control, &clients, other);
     call(&mut sim, clients[5], "INCRBY n 7");
     call(&mut sim, control, "SIM.GATE RELEASE before");
     call(&mut sim, clients[5], "EXEC");
