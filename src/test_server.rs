@@ -343,6 +343,7 @@ fn serve(
             clock: options.clock,
             wall_start_ms: options.wall_start_ms.unwrap_or_else(machine_ms),
             nodes: configs,
+            topology: None,
         }));
         let _ = started.send(Ok(Started { addrs, stopping: server.stopping() }));
         server.run(listeners, run_messages(server.clone(), messages)).await;

@@ -21,6 +21,7 @@ impl InProcess {
             clock: ClockMode::Manual,
             wall_start_ms: 1_700_000_000_000,
             nodes: vec![config],
+            topology: None,
         });
         InProcess { lab, parser: RequestParser::default(), output: Vec::new() }
     }

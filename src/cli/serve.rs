@@ -195,6 +195,7 @@ fn start(
         clock: options.clock,
         wall_start_ms: options.wall_start_ms.unwrap_or(now.as_millis() as i64),
         nodes,
+        topology: None,
     });
     if let Some(checks) = &options.checks {
         lab.start_checks(checks.clone());

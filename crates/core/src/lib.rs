@@ -9,6 +9,7 @@
 //! - [`acl`]: users and what they may run.
 //! - [`commands`]: one table row and one handler function for each command.
 //! - [`script`]: the Lua engine.
+//! - [`topology`]: the shapes of a world: masters, replicas, clusters, sentinels.
 //! - [`store`] and [`wheel`]: values and timers.
 //! - [`wire`]: the Redis protocol.
 //!
@@ -30,6 +31,7 @@ pub mod rng;
 pub mod script;
 pub mod stages;
 pub mod store;
+pub mod topology;
 pub mod version;
 pub mod wheel;
 pub mod wire;

@@ -202,7 +202,8 @@ impl Sim {
 
     /// Begins a run of nodes that each have their own settings.
     pub fn with_configs(seed: u64, wall_start_ms: i64, nodes: Vec<Config>) -> Sim {
-        let lab = Lab::new(WorldOptions { seed, clock: ClockMode::Manual, wall_start_ms, nodes });
+        let lab =
+            Lab::new(WorldOptions { seed, clock: ClockMode::Manual, wall_start_ms, nodes, topology: None });
         Sim { lab, outputs: Sha1::new(), clients: 0 }
     }
 

@@ -148,6 +148,7 @@ mod tests {
             clock: ClockMode::Manual,
             wall_start_ms: 1_700_000_000_000,
             nodes: vec![Config::new(Version::V7_4)],
+            topology: None,
         });
         let conn = world.open(0, "127.0.0.1:50000".to_owned(), "127.0.0.1:6379".to_owned());
         for request in requests {

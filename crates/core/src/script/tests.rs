@@ -59,6 +59,7 @@ impl Bench {
             clock: ClockMode::Manual,
             wall_start_ms: 1_700_000_000_000,
             nodes: vec![Config::new(version)],
+            topology: None,
         });
         *world.node_mut(0).scripts.vm() = Vm::with_limits(version, slice, MEMORY_LIMIT);
         let client = world.open(0, "127.0.0.1:1".to_owned(), "127.0.0.1:2".to_owned());

@@ -22,6 +22,8 @@ impl World {
         nodes.iter_mut().for_each(|node| node.stages = Rc::clone(&stages));
         World {
             nodes,
+            topology: self.topology,
+            partitions: self.partitions.clone(),
             clock: self.clock.clone(),
             events: self.events,
             stages,

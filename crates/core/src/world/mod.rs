@@ -7,6 +7,7 @@
 pub mod clock;
 mod copy;
 mod image;
+mod partitions;
 mod replication;
 mod request;
 pub mod snapshot;
@@ -18,6 +19,7 @@ use sha1::{Digest, Sha1};
 use crate::node::{Config, Node, Request, SessionId};
 use crate::rng::Rng;
 use crate::stages::{Interest, NoStages, Stages};
+use crate::topology::Topology;
 use crate::wire::{ProtocolError, RequestLimits};
 
 pub use crate::node::ConnId;
@@ -34,6 +36,8 @@ pub struct WorldOptions {
     pub wall_start_ms: i64,
     /// The settings of each node.
     pub nodes: Vec<Config>,
+    /// What the nodes are for one another; `None`: independent masters.
+    pub topology: Option<Topology>,
 }
 
 /// Several nodes that share one clock.
@@ -43,6 +47,8 @@ pub struct WorldOptions {
 /// Methods that take a node's number, or a connection to a node, panic if there is no such node.
 pub struct World {
     nodes: Vec<Node>,
+    topology: Option<Topology>,
+    partitions: partitions::Partitions,
     clock: Clock,
     events: u64,
     stages: Rc<dyn Stages>,
@@ -80,6 +86,8 @@ impl World {
         nodes.iter_mut().for_each(|node| node.replication.ports = Rc::clone(&ports));
         World {
             nodes,
+            topology: options.topology,
+            partitions: Default::default(),
             clock,
             events: 0,
             stages,
@@ -88,6 +96,11 @@ impl World {
             has_lost_inputs: false,
             sessions: Vec::new(),
         }
+    }
+
+    /// Returns what the nodes were for one another when the world began.
+    pub fn topology(&self) -> Option<Topology> {
+        self.topology
     }
 
     /// Returns all nodes.
@@ -180,6 +193,7 @@ impl World {
 
     /// Empties all nodes and makes them running masters without states and pauses. Requests that waited for a node run.
     pub fn reset(&mut self) {
+        self.heal();
         for index in 0..self.nodes.len() {
             self.promote(index);
             let node = self.begin(index);
@@ -313,6 +327,7 @@ impl World {
     pub fn pause_node(&mut self, node: usize) {
         self.nodes[node].paused = true;
         self.update_inspection();
+        self.nodes_changed();
     }
 
     /// Resumes a paused node. The waiting requests run in the order of arrival.
@@ -327,6 +342,7 @@ impl World {
             }
         }
         self.begin(node).resume_expiry();
+        self.nodes_changed();
     }
 
     /// Closes all connections of a node except `spared`, and makes it refuse new ones. With `wipe` it also deletes the
@@ -338,12 +354,14 @@ impl World {
         if wipe {
             self.resync_replicas(node);
         }
+        self.nodes_changed();
     }
 
     /// Starts a stopped node again.
     pub fn start_node(&mut self, node: usize) {
         self.nodes[node].stopped = false;
         self.begin(node).resume_expiry();
+        self.nodes_changed();
     }
 
     /// Moves the wall clock of a node by `ms`. That affects the expiry of keys, but not the timeouts of blocked

@@ -380,7 +380,13 @@ mod tests {
         config.set_at_start("requirepass", "\"\\ \u{1}\u{8}\t\n\u{c}\r\u{1f}\u{7f}é→🔒".as_bytes()).unwrap();
         config.process_id = 7;
         let nodes = vec![Config::new(Version::V7_0), config];
-        let options = WorldOptions { seed: u64::MAX, clock: ClockMode::Rate(0.5), wall_start_ms: -3, nodes };
+        let options = WorldOptions {
+            seed: u64::MAX,
+            clock: ClockMode::Rate(0.5),
+            wall_start_ms: -3,
+            nodes,
+            topology: None,
+        };
         let mut lab = Lab::new(options);
         let words = vec!["RLOCK".to_owned(), "own\n[x]".to_owned()];
         for checks in [None, Some(Checks { words, ..Checks::default() })] {

@@ -150,6 +150,7 @@ pub(super) fn build(header: &Header) -> Result<Lab, TraceError> {
         clock: clock_mode(&header.clock)?,
         wall_start_ms: header.wall_ms,
         nodes,
+        topology: None,
     });
     match header.start_ms {
         Some(start_ms) => lab.world.clock_mut().set_start_ms(start_ms),

@@ -18,7 +18,8 @@ pub struct Asker {
 impl Asker {
     /// Prepares to ask a script about nodes with these settings.
     pub fn new(text: &[u8], nodes: Vec<Config>) -> Asker {
-        let options = WorldOptions { seed: 0, clock: ClockMode::Manual, wall_start_ms: 0, nodes };
+        let options =
+            WorldOptions { seed: 0, clock: ClockMode::Manual, wall_start_ms: 0, nodes, topology: None };
         let mut world = World::new(options);
         let mut conns = Vec::new();
         for index in 0..world.nodes().len() {

@@ -113,6 +113,7 @@ impl Bench {
             clock: ClockMode::Manual,
             wall_start_ms: 1_700_000_000_000,
             nodes: (0..nodes).map(|_| Config::new(version)).collect(),
+            topology: None,
         }));
         let mut open = |node| {
             let server = "127.0.0.1:6379".to_owned();

@@ -1,0 +1,40 @@
+//! Partitions: which nodes hear which others.
+
+use std::collections::BTreeSet;
+
+use super::World;
+
+/// The pairs of nodes between which nothing arrives. Each pair is one direction: (sender, receiver).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Partitions(BTreeSet<(usize, usize)>);
+
+impl World {
+    /// Returns whether what `sender` sends now arrives at `receiver`: both run, and no partition is between them.
+    pub fn reaches(&self, sender: usize, receiver: usize) -> bool {
+        let runs = |node: usize| !self.nodes[node].stopped && !self.nodes[node].paused;
+        runs(sender) && runs(receiver) && !self.partitions.0.contains(&(sender, receiver))
+    }
+
+    /// Cuts or restores one direction between two nodes.
+    pub fn set_partition(&mut self, sender: usize, receiver: usize, is_cut: bool) {
+        match is_cut {
+            true => self.partitions.0.insert((sender, receiver)),
+            false => self.partitions.0.remove(&(sender, receiver)),
+        };
+        self.nodes_changed();
+    }
+
+    /// Ends all partitions.
+    pub fn heal(&mut self) {
+        self.partitions.0.clear();
+        self.nodes_changed();
+    }
+
+    /// Returns the directions that are cut, in order.
+    pub fn partitions(&self) -> impl Iterator<Item = (usize, usize)> {
+        self.partitions.0.iter().copied()
+    }
+
+    /// Lets what watches other nodes know that one stopped, paused or runs again, or that a partition began or ended.
+    pub(super) fn nodes_changed(&mut self) {}
+}
