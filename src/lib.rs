@@ -53,6 +53,8 @@ pub use redlatch_core::Version;
 #[doc(inline)]
 pub use redlatch_core::node::{replication::Link, states::State};
 #[doc(inline)]
+pub use redlatch_core::topology::{Topology, UnknownTopology};
+#[doc(inline)]
 pub use redlatch_core::wire::value::{DecodeError, Value};
 #[doc(inline)]
 pub use redlatch_core::world::ClockMode;

@@ -14,6 +14,7 @@ use std::{fmt, io};
 
 use redlatch_core::Version;
 use redlatch_core::node::Config;
+use redlatch_core::topology::Topology;
 use redlatch_core::world::{ClockMode, WorldOptions};
 use redlatch_lab::handle::{Job, Remote, Watch};
 use redlatch_lab::{Control, Lab, OptionsError, SimOptions};
@@ -34,8 +35,10 @@ use crate::net::{Endpoint, Listener, Server};
 pub struct ServerOptions {
     /// What random choices come from.
     pub seed: u64,
-    /// How many nodes there are, all of them masters. Each has its own port.
+    /// How many nodes there are, each with its own port. Without a topology all of them are masters.
     pub nodes: usize,
+    /// What the nodes are for one another.
+    pub topology: Option<Topology>,
     /// The Redis release that the nodes emulate.
     pub version: Version,
     /// How the clock goes.
@@ -55,6 +58,7 @@ impl Default for ServerOptions {
         ServerOptions {
             seed,
             nodes,
+            topology: None,
             version,
             clock: ClockMode::Real,
             wall_start_ms: None,
@@ -74,6 +78,13 @@ impl ServerOptions {
     /// Sets the number of nodes.
     pub fn nodes(mut self, nodes: usize) -> ServerOptions {
         self.nodes = nodes;
+        self
+    }
+
+    /// Sets what the nodes are for one another, and with it how many there are.
+    pub fn topology(mut self, topology: Topology) -> ServerOptions {
+        self.nodes = topology.parts().len();
+        self.topology = Some(topology);
         self
     }
 
@@ -110,6 +121,7 @@ impl ServerOptions {
     fn configs(&self) -> Result<Vec<Config>, OptionsError> {
         let mut options = SimOptions::default().nodes(self.nodes).version(self.version);
         options.config.clone_from(&self.config);
+        options.topology = self.topology;
         options.configs()
     }
 }
@@ -343,7 +355,7 @@ fn serve(
             clock: options.clock,
             wall_start_ms: options.wall_start_ms.unwrap_or_else(machine_ms),
             nodes: configs,
-            topology: None,
+            topology: options.topology,
         }));
         let _ = started.send(Ok(Started { addrs, stopping: server.stopping() }));
         server.run(listeners, run_messages(server.clone(), messages)).await;

@@ -15,6 +15,7 @@ use super::drop_in::process::ProcessOptions;
 use super::drop_in::{self, Identity};
 use crate::net::Endpoint;
 use redlatch_core::node::Config;
+use redlatch_core::topology::Topology;
 use redlatch_core::version::{UnknownVersion, Version};
 use redlatch_core::world::ClockMode;
 use redlatch_lab::control::args::Args;
@@ -34,6 +35,7 @@ redlatch can be started instead of redis-server. Settings about the disk are acc
 Examples:
   redlatch                                     one server on 127.0.0.1:6379
   redlatch --port 5378 --port 5379 --port 5380 three independent masters, for RedLock
+  redlatch --topology cluster:3x1 --port 7000  a cluster on ports 7000 to 7005, ready at once
   redlatch --port 0                            a free port, which the server prints
   redlatch --redis-version 7.0 redis.conf      emulate Redis 7.0, with a configuration file
   redlatch --trace run.jsonl                   record the run
@@ -47,6 +49,16 @@ struct Cli {
     /// process, with the same clock [default: 6379].
     #[arg(long, short, value_name = "PORT")]
     port: Vec<u16>,
+
+    /// What the servers of this process are for one another: cluster:3x1 (masters x replicas of each), sentinel:1x2+3 (a
+    /// master, its replicas, sentinels), replicas:2 or masters:5. They listen on the port and those that follow it,
+    /// or on the ports that are given one by one.
+    #[arg(long, value_name = "SHAPE")]
+    topology: Option<Topology>,
+
+    /// Print one line of JSON as soon as the servers accept clients: the port and the part of each, the control port, the process.
+    #[arg(long)]
+    ready_json: bool,
 
     /// The addresses to listen on [default: 127.0.0.1].
     #[arg(long, value_name = "ADDRESS", num_args = 1.., value_delimiter = ' ')]
@@ -147,6 +159,10 @@ pub struct NodeOptions {
 #[derive(Clone, Debug)]
 pub struct Options {
     pub nodes: Vec<NodeOptions>,
+    /// What the nodes are for one another.
+    pub topology: Option<Topology>,
+    /// Whether a line of JSON tells that the servers accept clients.
+    pub ready_json: bool,
     pub seed: Option<u64>,
     pub clock: ClockMode,
     /// Unix time at the start in ms, if it is not the real time.
@@ -174,7 +190,9 @@ pub struct Options {
 const OWN_SETTINGS: [&str; 4] = ["port", "bind", "unixsocket", "requirepass"];
 
 /// The options that [`Cli`] parses itself; all others are lines of redis.conf.
-const OWN: [&str; 12] = [
+const OWN: [&str; 14] = [
+    "topology",
+    "ready-json",
     "redis-version",
     "valkey-version",
     "seed",
@@ -259,6 +277,8 @@ impl Options {
         let checks = cli.check.as_deref().map(parse_checks).transpose()?;
         Ok(Options {
             nodes,
+            topology: cli.topology,
+            ready_json: cli.ready_json,
             checks,
             seed: cli.seed,
             clock: cli.clock,
@@ -304,6 +324,26 @@ impl Cli {
         self.redis_version.or(self.valkey_version).unwrap_or(identity.default_version())
     }
 
+    /// Returns the port of each server.
+    fn ports(&self) -> Result<Vec<u16>, String> {
+        let given = if self.port.is_empty() { &[6379][..] } else { &self.port };
+        let Some(topology) = self.topology else { return Ok(given.to_vec()) };
+        let count = topology.parts().len();
+        match *given {
+            [0] => Ok(vec![0; count]),
+            [first] => {
+                let last = u16::try_from(usize::from(first) + count - 1);
+                let last = last.map_err(|_| format!("no {count} ports follow {first}"))?;
+                Ok((first..=last).collect())
+            }
+            _ if given.len() == count => Ok(given.to_vec()),
+            _ => Err(format!(
+                "--topology {topology} has {count} servers, and --port is given {} times",
+                given.len()
+            )),
+        }
+    }
+
     /// Returns the servers and where they listen. Port 0 means a free one, or none if this stands in for a redis-server.
     fn nodes(&self, identity: Identity, config: &Config) -> Result<Vec<NodeOptions>, String> {
         let mut addresses = Vec::new();
@@ -321,9 +361,8 @@ impl Cli {
         if addresses.is_empty() && !identity.is_drop_in() {
             addresses.push(Ipv4Addr::LOCALHOST.into());
         }
-        let ports = if self.port.is_empty() { vec![6379] } else { self.port.clone() };
         let mut nodes = Vec::new();
-        for &port in &ports {
+        for port in self.ports()? {
             let mut config = config.clone();
             config.set_at_start("port", port.to_string().as_bytes())?;
             let listens = port != 0 || !identity.is_drop_in();

@@ -17,6 +17,7 @@ use super::options::NodeOptions;
 use super::run::Faked;
 use crate::net::{Endpoint, Listener, Server};
 use redlatch_core::node::Config;
+use redlatch_core::topology::{Part, Topology};
 use redlatch_core::version::Version;
 use redlatch_core::world::WorldOptions;
 use redlatch_lab::control::Lab;
@@ -94,7 +95,11 @@ async fn run(options: Options) -> Result<(), String> {
     let version = configs[0].version;
     let server = start(&options, configs, |_| {})?;
     tell_about_settings(&options);
+    if options.ready_json {
+        println!("{}", ready_line(&options, &listeners));
+    }
     match is_drop_in {
+        _ if options.ready_json => {}
         true => log::greet_ready(version, listeners.iter().filter_map(|listener| listener.endpoint().ok())),
         false => greet(version, &listeners),
     }
@@ -195,7 +200,7 @@ fn start(
         clock: options.clock,
         wall_start_ms: options.wall_start_ms.unwrap_or(now.as_millis() as i64),
         nodes,
-        topology: None,
+        topology: options.topology,
     });
     if let Some(checks) = &options.checks {
         lab.start_checks(checks.clone());
@@ -278,6 +283,41 @@ fn cannot_listen(endpoint: &Endpoint, error: &io::Error) -> String {
         }
         _ => format!("cannot listen on {endpoint}: {error}"),
     }
+}
+
+/// Returns what a program has to know of the servers, as a line of JSON.
+fn ready_line(options: &Options, listeners: &[Listener]) -> serde_json::Value {
+    let parts = options.topology.map(Topology::parts);
+    let part = |node: usize| parts.as_ref().map_or(Part::Master, |parts| parts[node]);
+    let tcp = |listener: &Listener| match listener.endpoint() {
+        Ok(Endpoint::Tcp(addr)) => Some(addr.port()),
+        _ => None,
+    };
+    let nodes: Vec<serde_json::Value> = (0..options.nodes.len())
+        .map(|node| {
+            let port = listeners.iter().filter(|listener| listener.node() == Some(node)).find_map(tcp);
+            let mut described = serde_json::json!({ "node": node, "port": port });
+            let (name, master) = match part(node) {
+                Part::Master => ("master", None),
+                Part::Replica { of } => ("replica", Some(of)),
+                Part::Sentinel => ("sentinel", None),
+            };
+            described["part"] = name.into();
+            if let Some(master) = master {
+                described["of"] = master.into();
+            }
+            described
+        })
+        .collect();
+    let control = listeners.iter().find(|listener| listener.node().is_none()).and_then(tcp);
+    serde_json::json!({
+        "version": env!("CARGO_PKG_VERSION"),
+        "emulates": options.version().to_string(),
+        "pid": std::process::id(),
+        "topology": options.topology.map(|topology| topology.to_string()),
+        "nodes": nodes,
+        "control_port": control,
+    })
 }
 
 /// Prints a greeting to a terminal, and to a program the ready line that redis-server prints too.

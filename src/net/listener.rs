@@ -94,6 +94,11 @@ impl Listener {
         }
     }
 
+    /// Returns the node whose clients it accepts, or `None` for the control port.
+    pub fn node(&self) -> Option<usize> {
+        (!self.control).then_some(self.node)
+    }
+
     /// Where it listens: the port that the system chose for port 0.
     pub fn endpoint(&self) -> io::Result<Endpoint> {
         match &self.socket {

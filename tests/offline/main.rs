@@ -26,6 +26,7 @@ mod script;
 mod security;
 mod sim;
 mod structure;
+mod topology;
 mod trace;
 mod traces;
 mod travel;

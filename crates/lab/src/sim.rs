@@ -4,6 +4,7 @@ use crate::control::{Answer, Gate, Lab, Rule, SimCommand, SimError};
 use crate::handle::{Control, FaultGuard, GateGuard};
 use redlatch_core::node::{Config, ConfigError};
 use redlatch_core::script::{Digest, Sha1};
+use redlatch_core::topology::Topology;
 use redlatch_core::version::Version;
 use redlatch_core::wire::value::DecodeError;
 use redlatch_core::wire::{RequestParser, Value};
@@ -64,8 +65,10 @@ impl std::error::Error for CallError {}
 pub struct SimOptions {
     /// What random choices come from.
     pub seed: u64,
-    /// How many nodes there are, all of them masters.
+    /// How many nodes there are. Without a topology all of them are masters.
     pub nodes: usize,
+    /// What the nodes are for one another.
+    pub topology: Option<Topology>,
     /// The Redis release that the nodes emulate.
     pub version: Version,
     /// Unix time in ms at the beginning.
@@ -79,6 +82,7 @@ impl Default for SimOptions {
         SimOptions {
             seed: 0,
             nodes: 1,
+            topology: None,
             version: Version::DEFAULT,
             // An arbitrary but fixed day, so that a run does not depend on when it is made.
             wall_start_ms: 1_700_000_000_000,
@@ -86,6 +90,9 @@ impl Default for SimOptions {
         }
     }
 }
+
+/// The port of the first node of a topology.
+const BASE_PORT: u16 = 6379;
 
 impl SimOptions {
     /// Sets the seed of random choices.
@@ -97,6 +104,13 @@ impl SimOptions {
     /// Sets the number of nodes.
     pub fn nodes(mut self, nodes: usize) -> SimOptions {
         self.nodes = nodes;
+        self
+    }
+
+    /// Sets what the nodes are for one another, and with it how many there are.
+    pub fn topology(mut self, topology: Topology) -> SimOptions {
+        self.nodes = topology.parts().len();
+        self.topology = Some(topology);
         self
     }
 
@@ -127,6 +141,9 @@ impl SimOptions {
         if self.nodes == 0 {
             return Err(OptionsError::NoNodes);
         }
+        if let Some(topology) = self.topology.filter(|topology| topology.parts().len() != self.nodes) {
+            return Err(OptionsError::Topology { topology, nodes: self.nodes });
+        }
         let mut config = Config::new(self.version);
         // A test may do to its own server what DEBUG does.
         let defaults = [("enable-debug-command", "local")].into_iter();
@@ -135,7 +152,16 @@ impl SimOptions {
                 .set_at_start(name, value.as_bytes())
                 .map_err(|why| OptionsError::Setting { name: name.to_owned(), why })?;
         }
-        Ok(vec![config; self.nodes])
+        let mut configs = vec![config; self.nodes];
+        if self.topology.is_some() {
+            // Nodes of a topology name one another by their ports.
+            for (port, config) in (BASE_PORT..).zip(&mut configs) {
+                config
+                    .set_at_start("port", port.to_string().as_bytes())
+                    .map_err(|why| OptionsError::Setting { name: "port".to_owned(), why })?;
+            }
+        }
+        Ok(configs)
     }
 }
 
@@ -145,6 +171,13 @@ impl SimOptions {
 pub enum OptionsError {
     /// The options have no node.
     NoNodes,
+    /// The topology has another number of nodes.
+    Topology {
+        /// The topology.
+        topology: Topology,
+        /// The number of nodes that the options ask for.
+        nodes: usize,
+    },
     /// A setting does not exist, or has a value that is not allowed.
     Setting {
         /// The setting.
@@ -158,6 +191,9 @@ impl std::fmt::Display for OptionsError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             OptionsError::NoNodes => write!(f, "there has to be at least one node"),
+            OptionsError::Topology { topology, nodes } => {
+                write!(f, "the topology {topology} has {} nodes, not {nodes}", topology.parts().len())
+            }
             OptionsError::Setting { name, why } => write!(f, "the setting '{name}': {why}"),
         }
     }
@@ -197,14 +233,14 @@ impl Sim {
     ///
     /// Fails if the options ask for no node, or for a setting that does not exist or has a value that is not allowed.
     pub fn try_new(options: SimOptions) -> Result<Sim, OptionsError> {
-        Ok(Sim::with_configs(options.seed, options.wall_start_ms, options.configs()?))
-    }
-
-    /// Begins a run of nodes that each have their own settings.
-    pub fn with_configs(seed: u64, wall_start_ms: i64, nodes: Vec<Config>) -> Sim {
-        let lab =
-            Lab::new(WorldOptions { seed, clock: ClockMode::Manual, wall_start_ms, nodes, topology: None });
-        Sim { lab, outputs: Sha1::new(), clients: 0 }
+        let lab = Lab::new(WorldOptions {
+            nodes: options.configs()?,
+            topology: options.topology,
+            seed: options.seed,
+            clock: ClockMode::Manual,
+            wall_start_ms: options.wall_start_ms,
+        });
+        Ok(Sim { lab, outputs: Sha1::new(), clients: 0 })
     }
 
     /// Returns the state of the machine, to be read.

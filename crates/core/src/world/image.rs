@@ -7,7 +7,10 @@ use crate::node::replication::Role;
 impl World {
     /// Returns the lines of all nodes.
     pub fn image(&self) -> Vec<Words> {
-        self.nodes.iter().flat_map(|node| node.image()).collect()
+        let partitions = self.partitions();
+        let partitions =
+            partitions.map(|(sender, receiver)| Words::about("PARTITION").value(sender).value(receiver));
+        self.nodes.iter().flat_map(|node| node.image()).chain(partitions).collect()
     }
 
     /// Lets all nodes begin anew, so that they can take an image.
@@ -21,6 +24,7 @@ impl World {
             node.set_now(self.clock.now());
             node.begin_anew();
         }
+        self.partitions = Default::default();
         self.has_lost_inputs = false;
         self.update_inspection();
     }
@@ -28,6 +32,13 @@ impl World {
     /// Takes a line; `what` is its first word. Returns `None` if it is malformed.
     pub fn take_image(&mut self, what: &[u8], line: &mut Reader) -> Option<()> {
         let index: usize = line.value()?;
+        self.nodes.get(index)?;
+        if what == b"PARTITION" {
+            let receiver = line.value()?;
+            self.nodes.get::<usize>(receiver)?;
+            self.partitions.cut(index, receiver);
+            return Some(());
+        }
         let node = self.nodes.get_mut(index)?;
         if what == b"JUMP" {
             node.wall_jump_ms = line.value()?;

@@ -78,8 +78,15 @@ impl World {
         let clock = Clock::new(options.clock, options.wall_start_ms);
         let (rngs, _) = streams(options.seed, options.nodes.len());
         let port = |config: &Config| config.get("port").unwrap_or("0").to_owned();
-        let ports: Rc<[String]> = options.nodes.iter().map(port).collect();
-        let nodes = options.nodes.into_iter().zip(rngs).enumerate();
+        let is_cluster = matches!(options.topology, Some(Topology::Cluster { .. }));
+        let mut configs = options.nodes;
+        if is_cluster {
+            for config in &mut configs {
+                config.set_at_start("cluster-enabled", b"yes").expect("every release has this setting");
+            }
+        }
+        let ports: Rc<[String]> = configs.iter().map(port).collect();
+        let nodes = configs.into_iter().zip(rngs).enumerate();
         let nodes = nodes
             .map(|(index, (config, rng))| Node::new(index, config, rng, clock.now(), Rc::clone(&stages)));
         let mut nodes: Vec<Node> = nodes.collect();
@@ -458,6 +465,10 @@ impl World {
     pub fn digest(&self) -> String {
         let mut hasher = Sha1::new();
         hasher.update(self.clock.now().mono_us.to_le_bytes());
+        for (sender, receiver) in self.partitions() {
+            hasher.update(sender.to_le_bytes());
+            hasher.update(receiver.to_le_bytes());
+        }
         for node in &self.nodes {
             node.digest(&mut |bytes| hasher.update(bytes));
         }

@@ -8,6 +8,13 @@ use super::World;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partitions(BTreeSet<(usize, usize)>);
 
+impl Partitions {
+    /// Cuts a direction.
+    pub(super) fn cut(&mut self, sender: usize, receiver: usize) {
+        self.0.insert((sender, receiver));
+    }
+}
+
 impl World {
     /// Returns whether what `sender` sends now arrives at `receiver`: both run, and no partition is between them.
     pub fn reaches(&self, sender: usize, receiver: usize) -> bool {
@@ -18,9 +25,11 @@ impl World {
     /// Cuts or restores one direction between two nodes.
     pub fn set_partition(&mut self, sender: usize, receiver: usize, is_cut: bool) {
         match is_cut {
-            true => self.partitions.0.insert((sender, receiver)),
-            false => self.partitions.0.remove(&(sender, receiver)),
-        };
+            true => self.partitions.cut(sender, receiver),
+            false => {
+                self.partitions.0.remove(&(sender, receiver));
+            }
+        }
         self.nodes_changed();
     }
 

@@ -13,8 +13,8 @@ use crate::control::args::{Code, SimError, state, unknown};
 use crate::control::commands::key::DbId;
 use crate::control::commands::run::Fence;
 use crate::control::commands::{
-    Answer, CheckCommand, ClockCommand, FaultCommand, GateCommand, KeyCommand, NodeCommand, RunCommand,
-    SimCommand, TraceCommand, gate::Released,
+    Answer, CheckCommand, ClockCommand, FaultCommand, GateCommand, KeyCommand, LinkCommand, NodeCommand,
+    RunCommand, SimCommand, TraceCommand, gate::Released,
 };
 use crate::control::{Gate, Lab, Rule};
 use redlatch_core::node::replication::Link;
@@ -434,6 +434,16 @@ impl<'a> Control<'a> {
     /// Makes a replica a master.
     pub fn promote(&mut self, node: usize) -> Result<(), SimError> {
         self.apply_all(SimCommand::Node(NodeCommand::Promote(node)))
+    }
+
+    /// Cuts what `sender` sends to `receiver`, and with `both_ways` also what it receives from it.
+    pub fn cut(&mut self, sender: usize, receiver: usize, both_ways: bool) -> Result<(), SimError> {
+        self.apply_all(SimCommand::Link(LinkCommand::Between { sender, receiver, both_ways, is_cut: true }))
+    }
+
+    /// Ends all partitions between nodes.
+    pub fn heal(&mut self) -> Result<(), SimError> {
+        self.apply_all(SimCommand::Link(LinkCommand::HealAll))
     }
 
     /// Sets how many replicas WAIT and WAITAOF count; `None` counts the existing replicas.

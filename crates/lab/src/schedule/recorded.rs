@@ -175,7 +175,9 @@ fn settings_of(header: &Header) -> Result<String, LineError> {
     let nodes = header.nodes.iter().map(|node| node.config()).collect::<Result<Vec<Config>, _>>()?;
     let defaults = SimOptions::default();
     let release = nodes.first().map_or(defaults.version, |config| config.version);
-    if nodes.len() > 1 {
+    if let Some(topology) = &header.topology {
+        add("topology", topology);
+    } else if nodes.len() > 1 {
         add("nodes", &nodes.len().to_string());
     }
     if release != defaults.version {

@@ -83,7 +83,7 @@ impl Schedule {
             clock: ClockMode::Manual,
             wall_start_ms: self.options.wall_start_ms,
             nodes: self.configs.clone(),
-            topology: None,
+            topology: self.options.topology,
         });
         if self.event > 0 {
             stage.lab.begin_at(self.event, 0);

@@ -158,7 +158,7 @@ pub enum Step {
 
 /// The forms of a line, for error texts.
 const LINE: &str = "one of: CLIENT: COMMAND, = REPLY, ~ PATTERN, CLIENT <- REPLY, CLIENT <~ PATTERN, connect, disconnect, \
-    advance, idle, state, mark, elapsed, violations, holds, repeat, end, let, script, include, nodes, seed, start, event, version, config, check, \
+    advance, idle, state, mark, elapsed, violations, holds, repeat, end, let, script, include, nodes, topology, seed, start, event, version, config, check, \
     > text, outcome: text, # comment";
 
 const WHO: &str = "a client: NAME or NAME@NODE, of letters, digits, '_', '-' and '.'";
@@ -384,10 +384,10 @@ impl<'a> Directive<'a> {
                 }
             }
             "end" if rest.is_empty() => Directive::End,
-            "nodes" | "seed" | "start" | "event" | "version" if rest.is_empty() => {
+            "nodes" | "topology" | "seed" | "start" | "event" | "version" if rest.is_empty() => {
                 return wrong(rest, "a value");
             }
-            "nodes" | "seed" | "start" | "event" | "version" | "check" => {
+            "nodes" | "topology" | "seed" | "start" | "event" | "version" | "check" => {
                 Directive::Setting { name: head, value: rest }
             }
             _ if head == "config" || head.starts_with("config@") => {

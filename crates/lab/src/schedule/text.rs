@@ -363,6 +363,10 @@ impl Reader<'_> {
                 Ok(nodes) if (1..=MAX_NODES).contains(&nodes) => self.options.nodes = nodes,
                 _ => return number("a number of nodes from 1 to 64"),
             },
+            "topology" => match value.parse() {
+                Ok(topology) => self.options = std::mem::take(&mut self.options).topology(topology),
+                Err(error) => return Err(Failure::Wrong(format!("{error}"))),
+            },
             "seed" => match value.parse() {
                 Ok(seed) => self.options.seed = seed,
                 Err(_) => return number("a number"),

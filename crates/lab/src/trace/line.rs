@@ -59,6 +59,9 @@ pub struct Header {
     /// Monotonic time in µs at the beginning.
     pub t: u64,
     pub nodes: Vec<NodeHeader>,
+    /// What the nodes were for one another when the world began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<String>,
     /// Unix time in ms at which the world began. Traces without it come from a build in which a jump of all nodes left
     /// the world's clock alone, and SIM.RUN RESET left the clock and the numbers of rules alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]

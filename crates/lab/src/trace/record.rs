@@ -68,6 +68,10 @@ impl Recorder {
         self.number(clock.now().mono_us);
         self.field("nodes");
         self.list(world.nodes(), |recorder, node| recorder.node(&node.config));
+        if let Some(topology) = world.topology() {
+            self.field("topology");
+            self.text(&topology.to_string());
+        }
         self.field("start_ms");
         self.buf.extend_from_slice(itoa::Buffer::new().format(clock.start_ms()).as_bytes());
         self.field("command");

@@ -7,6 +7,7 @@ use super::tape::{Tape, whole_lines};
 use crate::control::Lab;
 use crate::control::args::{Args, SimError};
 use crate::control::commands::check::parse_checks;
+use redlatch_core::topology::{Topology, UnknownTopology};
 use redlatch_core::world::{ConnId, WorldOptions};
 
 /// Why a replay stopped before the end of the trace.
@@ -46,6 +47,9 @@ pub enum TraceError {
     NoHeader,
     UnsupportedFormat(u32),
     NoNodes,
+    UnknownTopology(UnknownTopology),
+    /// The topology has another number of nodes than the header.
+    WrongTopology(Topology),
     /// The arguments of SIM.CHECK ON in the header are wrong.
     BadChecks(SimError),
     NoSuchNode(usize),
@@ -70,6 +74,10 @@ impl std::fmt::Display for TraceError {
                 write!(f, "the format is {format}, and this release reads {FORMAT}")
             }
             TraceError::NoNodes => write!(f, "there are no nodes"),
+            TraceError::UnknownTopology(error) => write!(f, "{error}"),
+            TraceError::WrongTopology(topology) => {
+                write!(f, "the topology {topology} does not have the number of nodes in the header")
+            }
             TraceError::BadChecks(error) => write!(f, "{}", error.text),
             TraceError::NoSuchNode(node) => write!(f, "there is no node {node}"),
             TraceError::NotOpen(conn) => write!(f, "connection {conn} is not open"),
@@ -145,12 +153,17 @@ pub(super) fn build(header: &Header) -> Result<Lab, TraceError> {
         return Err(TraceError::NoNodes);
     }
     let nodes = header.nodes.iter().map(|node| node.config()).collect::<Result<Vec<_>, _>>()?;
+    let topology = header.topology.as_deref().map(str::parse::<Topology>);
+    let topology = topology.transpose().map_err(TraceError::UnknownTopology)?;
+    if let Some(topology) = topology.filter(|topology| topology.parts().len() != nodes.len()) {
+        return Err(TraceError::WrongTopology(topology));
+    }
     let mut lab = Lab::new(WorldOptions {
         seed: header.seed,
         clock: clock_mode(&header.clock)?,
         wall_start_ms: header.wall_ms,
         nodes,
-        topology: None,
+        topology,
     });
     match header.start_ms {
         Some(start_ms) => lab.world.clock_mut().set_start_ms(start_ms),

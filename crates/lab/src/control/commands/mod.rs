@@ -6,6 +6,7 @@ pub mod cost;
 pub mod fault;
 pub mod gate;
 pub mod key;
+pub mod link;
 pub mod node;
 pub mod run;
 pub mod trace;
@@ -21,6 +22,7 @@ pub use cost::CostCommand;
 pub use fault::FaultCommand;
 pub use gate::GateCommand;
 pub use key::KeyCommand;
+pub use link::LinkCommand;
 pub use node::NodeCommand;
 pub use run::RunCommand;
 pub use trace::TraceCommand;
@@ -34,6 +36,7 @@ pub enum SimCommand {
     Fault(FaultCommand),
     Gate(GateCommand),
     Key(KeyCommand),
+    Link(LinkCommand),
     Node(NodeCommand),
     Run(RunCommand),
     Trace(TraceCommand),
@@ -152,6 +155,7 @@ const ROWS: &[Row] = &[
         usage: key::USAGE,
         parse: |args, context| Ok(SimCommand::Key(KeyCommand::parse(args, context)?)),
     },
+    Row { name: "LINK", usage: link::USAGE, parse: LinkCommand::parse },
     Row {
         name: "NODE",
         usage: node::USAGE,
@@ -196,6 +200,7 @@ impl Lab {
             SimCommand::Fault(command) => self.apply_fault(command),
             SimCommand::Gate(command) => self.apply_gate(command, from),
             SimCommand::Key(command) => self.apply_key(command),
+            SimCommand::Link(command) => self.apply_link(command),
             SimCommand::Node(command) => self.apply_node(command, from),
             SimCommand::Run(command) => self.apply_run(command),
             SimCommand::Trace(command) => self.apply_trace(command),

@@ -110,7 +110,8 @@ impl NodeCommand {
     }
 }
 
-fn parse_node(args: &mut Args, context: &Context) -> Result<usize, SimError> {
+/// Parses the number of a node.
+pub(super) fn parse_node(args: &mut Args, context: &Context) -> Result<usize, SimError> {
     let node = args.int("the number of a node", 0, i64::MAX)? as usize;
     if node < context.nodes {
         return Ok(node);
