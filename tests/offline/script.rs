@@ -160,7 +160,7 @@ fn memory_bombs_are_ordinary_errors() {
         "return cmsgpack.unpack(('\\145'):rep(3) .. '\\221\\255\\255\\255\\255' .. ('\\1'):rep(3e6))",
         "return struct.pack(('i32'):rep(2e6), 1)",
         "local co = {} while true do co[#co + 1] = coroutine.wrap(function() coroutine.yield() end) co[#co]() end",
-        "return loadstring('return {' .. ('{1},'):rep(2e6) .. '}')",
+        "return assert(loadstring('return {' .. ('{1},'):rep(2e6) .. '}'))",
         "local t = {} for i = 1, 1e7 do t[i] = tostring({}) end",
         "local s, t = ('x'):rep(1e4):rep(100), {} for i = 1, 1000 do t[i] = s end return t",
         "local s, t = ('x'):rep(1e4):rep(100), {} for i = 1, 1000 do t['k' .. i] = s end return {map = t}",

@@ -550,8 +550,8 @@ fn native_stack(shared: NonNull<Shared>) -> Coroutine<(), Signal, (), DefaultSta
 }
 
 /// The size of an unused block, in bytes. Lua collects garbage when the state has doubled, and its live data is small:
-/// without this ballast Lua would mark all of it every few hundred scripts.
-const BALLAST: usize = 2 << 20;
+/// without this ballast Lua would mark all of it every few hundred scripts. With a larger one garbage outgrows the second-level cache.
+const BALLAST: usize = 512 << 10;
 
 /// How much the state may grow from one script to the next before all garbage is collected, in bytes; at most an eighth of the limit.
 const GROWTH: usize = 32 << 20;
