@@ -19,6 +19,7 @@ mod replay;
 mod run;
 mod scripts;
 mod serve;
+mod tls_files;
 mod trace;
 mod travel;
 
@@ -75,6 +76,11 @@ const SUBCOMMANDS: &[Row] = &[
         run: |args| scripts::main(args),
     },
     Row {
+        name: "tls-files",
+        summary: "make an authority and certificates for tests with TLS",
+        run: |args| tls_files::main(args),
+    },
+    Row {
         name: "trace",
         summary: "show recorded runs, compare two, find causes, make schedules of them",
         run: |args| trace::main(args),
@@ -83,7 +89,7 @@ const SUBCOMMANDS: &[Row] = &[
 
 /// Returns the list of subcommands as the help of the program shows it.
 fn list_subcommands() -> String {
-    let rows = SUBCOMMANDS.iter().map(|row| format!("  {:<8} {}\n", row.name, row.summary));
+    let rows = SUBCOMMANDS.iter().map(|row| format!("  {:<9} {}\n", row.name, row.summary));
     format!("Subcommands (redlatch NAME --help explains each):\n{}", rows.collect::<String>())
 }
 

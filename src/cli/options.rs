@@ -90,6 +90,10 @@ struct Cli {
     #[arg(long, value_name = "MODE", default_value = "real", value_parser = parse_clock)]
     clock: ClockMode,
 
+    /// The port at which the first server speaks TLS; those of a topology follow it. 0: none.
+    #[arg(skip)]
+    tls_port: u16,
+
     /// Record all requests, replies and messages to this file, for redlatch replay.
     #[arg(long, value_name = "FILE")]
     trace: Option<String>,
@@ -362,13 +366,21 @@ impl Cli {
             addresses.push(Ipv4Addr::LOCALHOST.into());
         }
         let mut nodes = Vec::new();
-        for port in self.ports()? {
+        for (index, port) in self.ports()?.into_iter().enumerate() {
             let mut config = config.clone();
             config.set_at_start("port", port.to_string().as_bytes())?;
             let listens = port != 0 || !identity.is_drop_in();
             let tcp = addresses.iter().filter(|_| listens);
             let tcp = tcp.map(|&address| Endpoint::Tcp(SocketAddr::new(address, port)));
-            nodes.push(NodeOptions { config, endpoints: tcp.collect() });
+            let mut endpoints: Vec<Endpoint> = tcp.collect();
+            if self.tls_port != 0 {
+                let port = u16::try_from(usize::from(self.tls_port) + index)
+                    .map_err(|_| format!("tls-port {}: no ports follow it", self.tls_port))?;
+                config.set_at_start("tls-port", port.to_string().as_bytes())?;
+                endpoints
+                    .extend(addresses.iter().map(|&address| Endpoint::Tls(SocketAddr::new(address, port))));
+            }
+            nodes.push(NodeOptions { config, endpoints });
         }
         if let Some(path) = &self.unixsocket {
             nodes[0].config.set_at_start("unixsocket", path.display().to_string().as_bytes())?;
@@ -499,7 +511,7 @@ impl Settings<'_> {
             "dbfilename" => self.process.dump_name = Some(text.to_owned()),
             "daemonize" => self.process.daemonize = text.eq_ignore_ascii_case("yes"),
             "pidfile" => self.process.pidfile = Some(text.into()),
-            "tls-port" if text != "0" => return Err("TLS is not available in Redlatch".to_owned()),
+            "tls-port" => cli.tls_port = parse_port(text)?,
             _ => {}
         }
         Ok(())

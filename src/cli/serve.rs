@@ -12,10 +12,10 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::Options;
-use super::drop_in::{self, log};
+use super::drop_in::{self, Identity, log};
 use super::options::NodeOptions;
 use super::run::Faked;
-use crate::net::{Endpoint, Listener, Server};
+use crate::net::{Acceptor, Endpoint, Listener, Server};
 use redlatch_core::node::Config;
 use redlatch_core::topology::{Part, Topology};
 use redlatch_core::version::Version;
@@ -167,8 +167,11 @@ fn listen(options: &Options) -> Result<(Vec<Config>, Vec<Listener>), String> {
     for (index, (NodeOptions { endpoints, .. }, config)) in options.nodes.iter().zip(&mut configs).enumerate()
     {
         for endpoint in endpoints {
-            let listener =
-                Listener::bind(index, endpoint).map_err(|error| cannot_listen(endpoint, &error))?;
+            let listener = match *endpoint {
+                Endpoint::Tls(addr) => Listener::bind_tls(index, addr, acceptor(config, options.identity)?),
+                _ => Listener::bind(index, endpoint),
+            };
+            let listener = listener.map_err(|error| cannot_listen(endpoint, &error))?;
             if let Ok(Endpoint::Tcp(addr)) = listener.endpoint() {
                 config.set_at_start("port", addr.port().to_string().as_bytes())?;
             }
@@ -182,6 +185,17 @@ fn listen(options: &Options) -> Result<(Vec<Config>, Vec<Listener>), String> {
         listeners.push(Listener::bind_control(endpoint).map_err(|error| cannot_listen(endpoint, &error))?);
     }
     Ok((configs, listeners))
+}
+
+/// Returns how a node receives clients that speak TLS.
+fn acceptor(config: &Config, identity: Identity) -> Result<Acceptor, String> {
+    Acceptor::new(config).map_err(|error| match identity.is_drop_in() {
+        true => {
+            tracing::error!("{error}");
+            "Failed to configure TLS. Check logs for more info.".to_owned()
+        }
+        false => format!("TLS: {error}"),
+    })
 }
 
 fn since_epoch() -> Duration {
@@ -293,10 +307,17 @@ fn ready_line(options: &Options, listeners: &[Listener]) -> serde_json::Value {
         Ok(Endpoint::Tcp(addr)) => Some(addr.port()),
         _ => None,
     };
+    let tls = |listener: &Listener| match listener.endpoint() {
+        Ok(Endpoint::Tls(addr)) => Some(addr.port()),
+        _ => None,
+    };
     let nodes: Vec<serde_json::Value> = (0..options.nodes.len())
         .map(|node| {
-            let port = listeners.iter().filter(|listener| listener.node() == Some(node)).find_map(tcp);
-            let mut described = serde_json::json!({ "node": node, "port": port });
+            let of_node = || listeners.iter().filter(|listener| listener.node() == Some(node));
+            let mut described = serde_json::json!({ "node": node, "port": of_node().find_map(tcp) });
+            if let Some(port) = of_node().find_map(tls) {
+                described["tls_port"] = port.into();
+            }
             let (name, master) = match part(node) {
                 Part::Master => ("master", None),
                 Part::Replica { of } => ("replica", Some(of)),

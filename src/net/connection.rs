@@ -91,7 +91,8 @@ impl Connection {
                         woken.set(wake.notified());
                         return Poll::Ready(Ok(Fate::Open));
                     }
-                    if unread > 0 && self.stream.poll_writable(cx)?.is_ready() {
+                    let is_holding = self.stream.is_holding();
+                    if (unread > 0 || is_holding) && self.stream.poll_writable(cx)?.is_ready() {
                         return Poll::Ready(Ok(Fate::Open));
                     }
                     was_read = may_read;
@@ -213,7 +214,8 @@ impl Connection {
                 }
                 lab.take_output(self.id, &mut self.output);
                 if self.output.is_empty() {
-                    return Ok(if lab.world().is_closing(self.id) { Fate::Closed } else { Fate::Open });
+                    let is_over = lab.world().is_closing(self.id) && !self.stream.is_holding();
+                    return Ok(if is_over { Fate::Closed } else { Fate::Open });
                 }
             }
             match self.stream.try_write(&self.output[self.written..]) {

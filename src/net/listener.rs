@@ -9,16 +9,23 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use socket2::SockRef;
+#[cfg(feature = "tls")]
+use tokio::net::TcpStream;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 use super::Server;
 use super::connection::Connection;
 use super::stream::Stream;
+#[cfg(feature = "tls")]
+use super::tls::Acceptor;
 
 /// Where a node listens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Endpoint {
     Tcp(SocketAddr),
+    /// A port at which clients speak TLS.
+    #[cfg(feature = "tls")]
+    Tls(SocketAddr),
     Unix(PathBuf),
 }
 
@@ -26,6 +33,8 @@ impl std::fmt::Display for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Endpoint::Tcp(addr) => write!(f, "{addr}"),
+            #[cfg(feature = "tls")]
+            Endpoint::Tls(addr) => write!(f, "{addr} (TLS)"),
             Endpoint::Unix(path) => write!(f, "{}", path.display()),
         }
     }
@@ -41,6 +50,9 @@ pub struct Listener {
     node: usize,
     control: bool,
     socket: Socket,
+    /// How clients are received that speak TLS.
+    #[cfg(feature = "tls")]
+    acceptor: Option<Acceptor>,
 }
 
 /// Connections that the system keeps until they are accepted.
@@ -50,16 +62,9 @@ impl Listener {
     /// Opens the endpoint of a node. A Unix socket left behind by a server that is gone is replaced.
     pub fn bind(node: usize, endpoint: &Endpoint) -> io::Result<Listener> {
         let socket = match endpoint {
-            Endpoint::Tcp(addr) => {
-                let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-                socket.set_reuseaddr(true)?;
-                if addr.is_ipv6() {
-                    // The same port of the addresses of IPv4 may be another listener's.
-                    SockRef::from(&socket).set_only_v6(true)?;
-                }
-                socket.bind(*addr)?;
-                Socket::Tcp(socket.listen(BACKLOG)?)
-            }
+            Endpoint::Tcp(addr) => Socket::Tcp(listen(addr)?),
+            #[cfg(feature = "tls")]
+            Endpoint::Tls(addr) => Socket::Tcp(listen(addr)?),
             Endpoint::Unix(path) => {
                 let is_socket =
                     path.symlink_metadata().is_ok_and(|metadata| metadata.file_type().is_socket());
@@ -73,7 +78,21 @@ impl Listener {
                 Socket::Unix(UnixListener::bind(path)?, path.clone())
             }
         };
-        Ok(Listener { node, control: false, socket })
+        Ok(Listener {
+            node,
+            control: false,
+            socket,
+            #[cfg(feature = "tls")]
+            acceptor: None,
+        })
+    }
+
+    /// Opens a port of a node at which clients speak TLS.
+    #[cfg(feature = "tls")]
+    pub fn bind_tls(node: usize, addr: SocketAddr, acceptor: Acceptor) -> io::Result<Listener> {
+        let mut listener = Listener::bind(node, &Endpoint::Tls(addr))?;
+        listener.acceptor = Some(acceptor);
+        Ok(listener)
     }
 
     /// Opens an endpoint for SIM commands. Its clients belong to the first node, but stay when that stops.
@@ -102,6 +121,8 @@ impl Listener {
     /// Where it listens: the port that the system chose for port 0.
     pub fn endpoint(&self) -> io::Result<Endpoint> {
         match &self.socket {
+            #[cfg(feature = "tls")]
+            Socket::Tcp(listener) if self.acceptor.is_some() => listener.local_addr().map(Endpoint::Tls),
             Socket::Tcp(listener) => listener.local_addr().map(Endpoint::Tcp),
             Socket::Unix(_, path) => Ok(Endpoint::Unix(path.clone())),
         }
@@ -126,16 +147,45 @@ impl Listener {
         loop {
             match self.next().await {
                 Ok(stream) => {
-                    tokio::task::spawn_local(Connection::serve(
-                        server.clone(),
-                        self.node,
-                        self.control,
-                        stream,
-                    ));
+                    let (server, node, control) = (server.clone(), self.node, self.control);
+                    #[cfg(feature = "tls")]
+                    let stream = match (self.acceptor.clone(), stream) {
+                        (Some(acceptor), Stream::Tcp(stream)) => {
+                            tokio::task::spawn_local(serve_tls(server, node, acceptor, stream));
+                            continue;
+                        }
+                        (_, stream) => stream,
+                    };
+                    tokio::task::spawn_local(Connection::serve(server, node, control, stream));
                 }
                 Err(error) => spare.refuse(&self, &error).await,
             }
         }
+    }
+}
+
+fn listen(addr: &SocketAddr) -> io::Result<TcpListener> {
+    let socket = if addr.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+    socket.set_reuseaddr(true)?;
+    if addr.is_ipv6() {
+        // The same port of the addresses of IPv4 may be another listener's.
+        SockRef::from(&socket).set_only_v6(true)?;
+    }
+    socket.bind(*addr)?;
+    socket.listen(BACKLOG)
+}
+
+/// How long a client may take to agree on TLS.
+#[cfg(feature = "tls")]
+const HANDSHAKE: Duration = Duration::from_secs(30);
+
+/// Serves a client that speaks TLS. It is connected to the node when both have agreed.
+#[cfg(feature = "tls")]
+async fn serve_tls(server: Rc<Server>, node: usize, acceptor: Acceptor, stream: TcpStream) {
+    match tokio::time::timeout(HANDSHAKE, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) => Connection::serve(server, node, false, Stream::Tls(Box::new(stream))).await,
+        Ok(Err(error)) => tracing::warn!("Error accepting a client connection: {error}"),
+        Err(_) => tracing::warn!("Error accepting a client connection: no TLS handshake"),
     }
 }
 
@@ -162,7 +212,7 @@ impl Spare {
             self.logged = Some(Instant::now());
         }
         if self.file.take().is_some()
-            && let Ok(Ok(stream)) = tokio::time::timeout(A_MOMENT, listener.next()).await
+            && let Ok(Ok(mut stream)) = tokio::time::timeout(A_MOMENT, listener.next()).await
         {
             let _ = stream.try_write(b"-ERR max number of clients reached\r\n");
         } else {

@@ -10,6 +10,8 @@ mod connection;
 mod listener;
 mod race;
 mod stream;
+#[cfg(feature = "tls")]
+mod tls;
 mod trace_file;
 
 use std::cell::{Cell, RefCell};
@@ -29,6 +31,8 @@ use redlatch_lab::handle::{Job, Watch};
 
 pub use listener::{Endpoint, Listener};
 use race::{First, race};
+#[cfg(feature = "tls")]
+pub use tls::Acceptor;
 
 /// The size of the one buffer that idle connections read into.
 const READ_BUFFER: usize = 64 * 1024;

@@ -146,24 +146,29 @@ pub fn greet_starting(version: Version, is_configured: bool) {
 /// Writes the lines that a server writes when it accepts connections.
 pub fn greet_ready(version: Version, endpoints: impl Iterator<Item = Endpoint>) {
     let endpoints: Vec<Endpoint> = endpoints.collect();
-    let ports = endpoints.iter().filter_map(|endpoint| match endpoint {
+    let tcp = endpoints.iter().find_map(|endpoint| match endpoint {
         Endpoint::Tcp(addr) => Some(addr.port()),
-        Endpoint::Unix(_) => None,
+        _ => None,
     });
-    tracing::info!("Running mode=standalone, port={}.", ports.max().unwrap_or(0));
+    let tls = endpoints.iter().find_map(|endpoint| match endpoint {
+        Endpoint::Tls(addr) => Some(addr.port()),
+        _ => None,
+    });
+    tracing::info!("Running mode=standalone, port={}.", tcp.or(tls).unwrap_or(0));
     tracing::info!("Server initialized");
     tracing::info!("This is Redlatch {} in place of {}", env!("CARGO_PKG_VERSION"), version.title());
-    let mut kinds: Vec<&str> = endpoints
-        .iter()
-        .map(|endpoint| match endpoint {
-            Endpoint::Tcp(_) => "tcp",
-            Endpoint::Unix(_) => "unix",
-        })
-        .collect();
-    kinds.dedup();
-    match version < Version::V7_2 {
-        true => tracing::info!("Ready to accept connections"),
-        false => kinds.iter().for_each(|kind| tracing::info!("Ready to accept connections {kind}")),
+    if version < Version::V7_2 {
+        tracing::info!("Ready to accept connections");
+        return;
+    }
+    let has = |is_kind: fn(&Endpoint) -> bool| endpoints.iter().any(is_kind);
+    let kinds = [
+        ("tcp", has(|endpoint| matches!(endpoint, Endpoint::Tcp(_)))),
+        ("unix", has(|endpoint| matches!(endpoint, Endpoint::Unix(_)))),
+        ("tls", has(|endpoint| matches!(endpoint, Endpoint::Tls(_)))),
+    ];
+    for (kind, _) in kinds.iter().filter(|(_, is_there)| *is_there) {
+        tracing::info!("Ready to accept connections {kind}");
     }
 }
 

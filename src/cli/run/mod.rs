@@ -164,7 +164,7 @@ impl Faked {
     pub fn start(&self, endpoints: &[Endpoint], now_ms: i64) -> Result<Child, String> {
         let port = endpoints.iter().find_map(|endpoint| match endpoint {
             Endpoint::Tcp(addr) => Some(addr.port()),
-            Endpoint::Unix(_) => None,
+            Endpoint::Tls(_) | Endpoint::Unix(_) => None,
         });
         let mut command = if self.speed == 1.0 {
             self.write_offset(now_ms)?;
