@@ -7,11 +7,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use redlatch_core::node::Config;
+use rustls::client::danger::HandshakeSignatureValid;
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
 use rustls::version::{TLS12, TLS13};
-use rustls::{RootCertStore, ServerConfig, ServerConnection, SupportedProtocolVersion};
+use rustls::{
+    DigitallySignedStruct, DistinguishedName, RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
+    SupportedProtocolVersion,
+};
 use tokio::net::TcpStream;
 
 /// Why the settings about TLS do not make a server.
@@ -74,15 +79,19 @@ impl Acceptor {
         let builder = match config.get("tls-auth-clients") {
             Some("no") => builder.with_no_client_auth(),
             asked => {
-                let authorities = authorities(file("tls-ca-cert-file"), file("tls-ca-cert-dir"))?;
+                let trusted = trusted(file("tls-ca-cert-file"), file("tls-ca-cert-dir"))?;
+                let mut authorities = RootCertStore::empty();
+                authorities.add_parsable_certificates(trusted.iter().cloned());
+                if authorities.is_empty() {
+                    return Err(TlsError::NoAuthority);
+                }
                 let verifier = WebPkiClientVerifier::builder(Arc::new(authorities));
                 let verifier = match asked {
                     Some("optional") => verifier.allow_unauthenticated(),
                     _ => verifier,
                 };
-                builder.with_client_cert_verifier(
-                    verifier.build().map_err(|error| TlsError::Settings(error.to_string()))?,
-                )
+                let by_authority = verifier.build().map_err(|error| TlsError::Settings(error.to_string()))?;
+                builder.with_client_cert_verifier(Arc::new(Verifier { by_authority, trusted }))
             }
         };
         let chain = certificates(&certificate)?;
@@ -129,18 +138,69 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     found.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(path, error))
 }
 
-/// Returns the authorities that certificates of clients are verified with.
-fn authorities(file: Option<PathBuf>, dir: Option<PathBuf>) -> Result<RootCertStore, TlsError> {
+/// Returns the certificates that are trusted: authorities, or certificates that signed themselves.
+fn trusted(file: Option<PathBuf>, dir: Option<PathBuf>) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let mut paths: Vec<PathBuf> = file.into_iter().collect();
     if let Some(dir) = dir {
         let entries = std::fs::read_dir(&dir).map_err(|error| unusable(&dir, error))?;
         paths.extend(entries.flatten().map(|entry| entry.path()).filter(|path| path.is_file()));
     }
-    let mut store = RootCertStore::empty();
-    for path in &paths {
-        store.add_parsable_certificates(certificates(path)?);
+    paths.iter().try_fold(Vec::new(), |mut all, path| {
+        all.extend(certificates(path)?);
+        Ok(all)
+    })
+}
+
+/// Accepts the clients that OpenSSL accepts: those that an authority vouches for, and those whose own certificate is trusted. The
+/// certificates of tests are often of the second kind, which rustls alone refuses.
+#[derive(Debug)]
+struct Verifier {
+    by_authority: Arc<dyn ClientCertVerifier>,
+    trusted: Vec<CertificateDer<'static>>,
+}
+
+impl ClientCertVerifier for Verifier {
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.by_authority.root_hint_subjects()
     }
-    if store.is_empty() { Err(TlsError::NoAuthority) } else { Ok(store) }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.by_authority.client_auth_mandatory()
+    }
+
+    fn verify_client_cert(
+        &self,
+        shown: &CertificateDer,
+        chain: &[CertificateDer],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        if self.trusted.iter().any(|trusted| trusted == shown) {
+            return Ok(ClientCertVerified::assertion());
+        }
+        self.by_authority.verify_client_cert(shown, chain, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        shown: &CertificateDer,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.by_authority.verify_tls12_signature(message, shown, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        shown: &CertificateDer,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        self.by_authority.verify_tls13_signature(message, shown, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.by_authority.supported_verify_schemes()
+    }
 }
 
 /// Returns the releases of TLS that `tls-protocols` allows.
