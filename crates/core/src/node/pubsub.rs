@@ -88,6 +88,18 @@ impl Node {
         self.confirm(id, kind, kind.words().1, Some(name), reply);
     }
 
+    /// Ends a subscription because its shard channel is served elsewhere, and tells the client.
+    pub fn unsubscribe_pushed(&mut self, id: SessionId, kind: SubscriptionKind, name: &[u8]) {
+        self.forget_subscription(id, kind, name);
+        let count = self.sessions[id].shards.len();
+        self.push_to(id, |out| {
+            out.push(3);
+            out.bulk(kind.words().1);
+            out.bulk(name);
+            out.int(count as i64);
+        });
+    }
+
     /// Ends all subscriptions of a kind and confirms each; sends one confirmation even if there are none.
     pub fn unsubscribe_all(&mut self, id: SessionId, kind: SubscriptionKind, reply: &mut Reply) {
         let session = &self.sessions[id];
