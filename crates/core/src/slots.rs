@@ -44,6 +44,11 @@ impl SlotSet {
         (0..SLOTS as u16).filter(|&slot| self.contains(slot))
     }
 
+    /// Feeds the set to `sink`.
+    pub fn digest(&self, sink: &mut dyn FnMut(&[u8])) {
+        self.0.iter().for_each(|word| sink(&word.to_le_bytes()));
+    }
+
     /// Returns the first and the last slot of each range without gaps, in order.
     pub fn ranges(&self) -> Vec<(u16, u16)> {
         ranges(self.iter())

@@ -242,8 +242,8 @@ fn echo(ctx: &mut Ctx) -> Outcome {
 
 fn select(ctx: &mut Ctx) -> Outcome {
     let db = ctx.db_index(1)?;
-    if db != 0 && ctx.node.cluster.is_some() {
-        return Err(Error::new("ERR SELECT is not allowed in cluster mode"));
+    if db != 0 {
+        ctx.refuse_in_cluster("SELECT is not allowed in cluster mode")?;
     }
     ctx.session().db = db;
     ctx.reply.ok();

@@ -332,6 +332,7 @@ fn move_key(ctx: &mut Ctx, overwrite: bool) -> Result<bool, Error> {
 }
 
 fn move_(ctx: &mut Ctx) -> Outcome {
+    ctx.refuse_in_cluster("MOVE is not allowed in cluster mode")?;
     let key = ctx.argv[1];
     let to = ctx.db_index(2)?;
     if to == ctx.db() {
@@ -365,6 +366,9 @@ fn copy(ctx: &mut Ctx) -> Outcome {
         } else {
             return Err(error::SYNTAX);
         }
+    }
+    if db != 0 {
+        ctx.refuse_in_cluster("Copying to another database is not allowed in cluster mode")?;
     }
     if db == ctx.db() && from == to {
         return Err(Error::new("ERR source and destination objects are the same"));

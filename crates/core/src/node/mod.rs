@@ -333,6 +333,10 @@ impl Node {
         self.replication.ports = ports;
         self.functions = Default::default();
         self.store = Store::new(self.config.databases, self.store.now, self.config.limits());
+        if let Some(cluster) = &mut self.cluster {
+            cluster.begin_anew();
+            self.store.index_hash_slots(0);
+        }
         self.eviction = Default::default();
         self.scripts = scripts::Scripts::new(self.config.version);
         self.slowlog = Default::default();

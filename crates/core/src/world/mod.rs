@@ -220,6 +220,7 @@ impl World {
             self.resume_node(index);
             self.nodes[index].serve_ready_keys();
         }
+        self.form_cluster();
     }
 
     // ---- inputs --------------------------------------------------------------------------------------------------

@@ -166,7 +166,7 @@ impl Node {
             Message::Update { id, config_epoch, slots } => self.take_update(*id, *config_epoch, slots),
             Message::PauseForFailover => self.pause_for_failover(header.id),
             Message::Publish { kind, channel, message } => {
-                self.publish(*kind, channel, message);
+                self.publish_here(*kind, channel, message);
             }
         }
         self.settle_slots();

@@ -18,6 +18,7 @@ use std::collections::BTreeMap;
 
 use super::Node;
 use super::config::Config;
+use crate::image::{Reader, Words};
 use crate::rng::Rng;
 use crate::slots::{self, SLOTS, SlotSet};
 use crate::topology::Part;
@@ -124,8 +125,12 @@ impl Cluster {
     pub fn new(node: usize, config: &Config, rng: &mut Rng) -> Cluster {
         let id = NodeId::random(rng);
         let shard = NodeId::random(rng);
+        Cluster::alone(Member::new(id, shard, node, Address::of(config)))
+    }
+
+    fn alone(me: Member) -> Cluster {
         Cluster {
-            members: vec![Member::new(id, shard, node, Address::of(config))],
+            members: vec![me],
             owners: vec![NOBODY; SLOTS].into(),
             migrating: BTreeMap::new(),
             importing: BTreeMap::new(),
@@ -152,6 +157,7 @@ impl Cluster {
     /// evenly. `views` are the nodes' own views, in the order of `parts`.
     pub fn complete(views: &mut [&mut Cluster], parts: &[Part]) {
         let masters = parts.iter().filter(|part| **part == Part::Master).count();
+        views.iter_mut().for_each(|view| view.begin_anew());
         let mut members: Vec<Member> = views.iter().map(|view| view.members[0].clone()).collect();
         for (at, part) in parts.iter().enumerate() {
             members[at].address.set_default_ip();
@@ -177,6 +183,69 @@ impl Cluster {
             view.current_epoch = masters as u64;
             view.is_ok = true;
         }
+    }
+
+    /// Forgets everything but the own identity.
+    pub(crate) fn begin_anew(&mut self) {
+        let mut me = self.members[0].clone();
+        let address = me.address.clone();
+        me = Member::new(me.id, me.shard, me.node, address);
+        *self = Cluster::alone(me);
+    }
+
+    /// Takes a node of an image; the first is this one.
+    pub(crate) fn take_member(&mut self, member: Member) {
+        if member.node == self.members[0].node {
+            self.members[0] = member;
+        } else {
+            self.members.push(member);
+        }
+    }
+
+    pub(crate) fn take_report(&mut self, about: NodeId, reporter: NodeId, said_ms: u64) -> Option<()> {
+        let at = self.position(about)?;
+        self.members[at].reports.insert(reporter, said_ms);
+        Some(())
+    }
+
+    /// Adds the line about what concerns the view as a whole, and those about forgotten nodes.
+    pub(crate) fn image_of_state(&self, line: Words, lines: &mut Vec<Words>) {
+        let line = line.value(self.current_epoch).value(self.last_vote_epoch).flag(self.is_ok);
+        let line = line.option(self.minority_ms).value(self.sent).value(self.received);
+        let line = match &self.election {
+            Some(election) => line.value("election").value(election.time_ms).value(election.rank)
+                .option(election.epoch).value(election.votes),
+            None => line.value("none"),
+        };
+        let line = match &self.manual {
+            Some(manual) => line.value("manual").value(manual.end_ms).flag(manual.is_forced)
+                .flag(manual.is_master_paused),
+            None => line.value("none"),
+        };
+        let forgotten = self.forgotten.iter();
+        lines.push(forgotten.fold(line, |line, (id, until_ms)| line.word(id.as_bytes()).value(until_ms)));
+    }
+
+    /// Takes that line.
+    pub(crate) fn take_state(&mut self, line: &mut Reader) -> Option<()> {
+        (self.current_epoch, self.last_vote_epoch) = (line.value()?, line.value()?);
+        (self.is_ok, self.minority_ms) = (line.flag()?, line.option()?);
+        (self.sent, self.received) = (line.value()?, line.value()?);
+        if line.word()? == b"election" {
+            let (time_ms, rank) = (line.value()?, line.value()?);
+            self.election = Some(Election { time_ms, rank, epoch: line.option()?, votes: line.value()? });
+        }
+        if line.word()? == b"manual" {
+            let (end_ms, is_forced) = (line.value()?, line.flag()?);
+            self.manual = Some(ManualFailover { end_ms, is_forced, is_master_paused: line.flag()? });
+        }
+        while !line.is_empty() {
+            self.forgotten.insert(NodeId::parse(line.word()?)?, line.value()?);
+        }
+        self.lost_slots.clear();
+        self.left_slots.clear();
+        self.is_due = true;
+        Some(())
     }
 
     /// Returns this node.
