@@ -6,6 +6,7 @@ use crate::error::{self, Error, Outcome};
 use crate::node::cluster::{FailoverKind, Health, NodeId};
 use crate::num;
 use crate::slots::SlotSet;
+use crate::version::Version;
 
 pub fn asking(ctx: &mut Ctx) -> Outcome {
     cluster(ctx)?;
@@ -107,7 +108,7 @@ pub fn set_slot(ctx: &mut Ctx) -> Outcome {
     const UNKNOWN: &str = "ERR I don't know about node ";
     const NOT_A_MASTER: Error = Error::new("ERR Target node is not a master");
     if !cluster(ctx)?.me().is_master() {
-        return Err(Error::new("ERR You can use SETSLOT only with masters."));
+        return Err(Error::new("ERR Please use SETSLOT only with masters."));
     }
     let slot = slot(ctx.argv[2])?;
     match (ctx.argv[3].to_ascii_lowercase().as_slice(), ctx.argv.len()) {
@@ -219,9 +220,13 @@ pub fn meet(ctx: &mut Ctx) -> Outcome {
         return Err(error::subcommand_syntax(ctx.argv));
     }
     let (host, port) = (ctx.argv[2], ctx.argv[3]);
-    let number = num::parse_i64(port).ok_or_else(|| Error::repeating("ERR Invalid base port specified: ", port))?;
-    if let Some(bus) = ctx.argv.get(4) {
-        num::parse_i64(bus).ok_or_else(|| Error::repeating("ERR Invalid bus port specified: ", bus))?;
+    let (base, bus) = match ctx.version() < Version::V7_2 {
+        true => ("ERR Invalid TCP base port specified: ", "ERR Invalid TCP bus port specified: "),
+        false => ("ERR Invalid base port specified: ", "ERR Invalid bus port specified: "),
+    };
+    let number = num::parse_i64(port).ok_or_else(|| Error::repeating(base, port))?;
+    if let Some(text) = ctx.argv.get(4) {
+        num::parse_i64(text).ok_or_else(|| Error::repeating(bus, text))?;
     }
     let host = String::from_utf8_lossy(host);
     if host.parse::<std::net::IpAddr>().is_err() || !(1..=65_535).contains(&number) {
@@ -281,7 +286,8 @@ pub fn failover(ctx: &mut Ctx) -> Outcome {
         [] => FailoverKind::Agreed,
         [word] if word.eq_ignore_ascii_case(b"FORCE") => FailoverKind::Forced,
         [word] if word.eq_ignore_ascii_case(b"TAKEOVER") => FailoverKind::Takeover,
-        _ => return Err(error::SYNTAX),
+        [_] => return Err(error::SYNTAX),
+        _ => return Err(error::subcommand_syntax(ctx.argv)),
     };
     let cluster = cluster(ctx)?;
     if cluster.me().is_master() {
@@ -303,7 +309,8 @@ pub fn reset(ctx: &mut Ctx) -> Outcome {
         [] => false,
         [word] if word.eq_ignore_ascii_case(b"SOFT") => false,
         [word] if word.eq_ignore_ascii_case(b"HARD") => true,
-        _ => return Err(error::SYNTAX),
+        [_] => return Err(error::SYNTAX),
+        _ => return Err(error::subcommand_syntax(ctx.argv)),
     };
     let is_master = cluster(ctx)?.me().is_master();
     if is_master && ctx.node.store.dbs.iter().any(|db| !db.is_empty()) {

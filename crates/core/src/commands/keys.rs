@@ -6,6 +6,7 @@ use super::scan::{self, ScanOptions};
 use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::node::notify::Class;
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -368,7 +369,9 @@ fn copy(ctx: &mut Ctx) -> Outcome {
         }
     }
     if db != 0 {
-        ctx.refuse_in_cluster("Copying to another database is not allowed in cluster mode")?;
+        let has_one = ctx.version() >= Version::V7_4;
+        let why = if has_one { "DB index is out of range" } else { "Copying to another database is not allowed in cluster mode" };
+        ctx.refuse_in_cluster(why)?;
     }
     if db == ctx.db() && from == to {
         return Err(Error::new("ERR source and destination objects are the same"));

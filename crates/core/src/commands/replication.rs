@@ -139,7 +139,7 @@ impl<'a> Options<'a> {
 
 /// Hands the role over at once. The writes that a lagging link holds back arrive first, as Redis waits for them.
 fn failover(ctx: &mut Ctx) -> Outcome {
-    ctx.refuse_in_cluster("FAILOVER not allowed in cluster mode.")?;
+    ctx.refuse_in_cluster("FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.")?;
     let options = Options::parse(ctx)?;
     if options.aborts {
         return Err(Error::new("ERR No failover in progress."));

@@ -155,12 +155,14 @@ impl<'a> Options<'a> {
 /// Fails in a cluster if keys that a pattern names may be in other slots than the one that is sorted. Before 7.4, all patterns are
 /// refused.
 fn check_slot(ctx: &Ctx, option: &str, pattern: &[u8]) -> Outcome {
-    let is_old = ctx.version() < Version::V7_4;
-    if ctx.node.cluster.is_none() || !is_old && slot_of_pattern(pattern) == Some(hash_slot(ctx.argv[1])) {
+    let version = ctx.version();
+    let is_old = version < Version::V7_4 && !version.is_valkey();
+    let is_element = pattern == b"#" && version >= Version::V8_0;
+    if is_element || ctx.node.cluster.is_none() || !is_old && slot_of_pattern(pattern) == Some(hash_slot(ctx.argv[1])) {
         return Ok(());
     }
     let why = if is_old { "" } else { " when keys formed by the pattern may be in different slots" };
-    Err(format!("ERR {option} option of SORT denied in cluster mode{why}.").into())
+    Err(format!("ERR {option} option of SORT denied in Cluster mode{why}.").into())
 }
 
 /// Returns the slot of all keys that match a pattern, if they have the same: the pattern has a hash tag without wildcards.

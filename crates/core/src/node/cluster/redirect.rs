@@ -35,9 +35,15 @@ impl Obstacle {
         })
     }
 
-    fn error_in_script(self, version: Version) -> Error {
+    fn error_in_script(self, command: &Command, version: Version) -> Error {
         Error::new(match self {
-            Obstacle::CrossSlot => "ERR Script attempted to access keys that do not hash to the same slot",
+            Obstacle::CrossSlot if version >= Version::V7_4 => {
+                return format!(
+                    "ERR Command '{}' in script attempted to access keys that don't hash to the same slot",
+                    command.name
+                )
+                .into();
+            }
             Obstacle::Down => "ERR Script attempted to execute a command while the cluster is down",
             Obstacle::DownForWrites => {
                 "ERR Script attempted to execute a write command while the cluster is down and readonly"
@@ -80,12 +86,12 @@ impl Node {
         allows_cross_slot: bool,
     ) -> Result<(), Error> {
         let version = self.config.version;
-        let slot = self.locate(id, command, argv).map_err(|why| why.error_in_script(version))?;
+        let slot = self.locate(id, command, argv).map_err(|why| why.error_in_script(command, version))?;
         let Some(cluster) = &mut self.cluster else { return Ok(()) };
         if let Some(slot) = slot.filter(|_| !allows_cross_slot)
             && *cluster.script_slot.get_or_insert(slot) != slot
         {
-            return Err(Obstacle::CrossSlot.error_in_script(version));
+            return Err(Error::new("ERR Script attempted to access keys that do not hash to the same slot"));
         }
         Ok(())
     }
