@@ -7,7 +7,8 @@ use crate::node::replication::Role;
 impl World {
     /// Returns the lines of all nodes.
     pub fn image(&self) -> Vec<Words> {
-        self.nodes.iter().flat_map(|node| node.image()).collect()
+        let cuts = self.partitions().map(|(sender, receiver)| Words::about("CUT").value(receiver).value(sender));
+        self.nodes.iter().flat_map(|node| node.image()).chain(cuts).collect()
     }
 
     /// Lets all nodes begin anew, so that they can take an image.
@@ -21,6 +22,7 @@ impl World {
             node.set_now(self.clock.now());
             node.begin_anew();
         }
+        self.partitions = Default::default();
         self.has_lost_inputs = false;
         self.update_inspection();
     }
@@ -28,6 +30,10 @@ impl World {
     /// Takes a line; `what` is its first word. Returns `None` if it is malformed.
     pub fn take_image(&mut self, what: &[u8], line: &mut Reader) -> Option<()> {
         let index: usize = line.value()?;
+        if what == b"CUT" {
+            let sender = line.value().filter(|&sender| sender < self.nodes.len())?;
+            return self.partitions.restore_cut(sender, index);
+        }
         let node = self.nodes.get_mut(index)?;
         if what == b"JUMP" {
             node.wall_jump_ms = line.value()?;

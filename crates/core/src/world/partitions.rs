@@ -8,6 +8,13 @@ use super::World;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partitions(BTreeSet<(usize, usize)>);
 
+impl Partitions {
+    /// Cuts a direction of an image. Nobody notices anything: the nodes of the image have.
+    pub(super) fn restore_cut(&mut self, sender: usize, receiver: usize) -> Option<()> {
+        self.0.insert((sender, receiver)).then_some(())
+    }
+}
+
 impl World {
     /// Returns whether a node neither is stopped nor pauses.
     pub(super) fn runs(&self, node: usize) -> bool {

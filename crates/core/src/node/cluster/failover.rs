@@ -209,10 +209,7 @@ impl Node {
         cluster.me_mut().master = None;
         (cluster.election, cluster.manual) = (None, None);
         let slots = cluster.slots_of(master);
-        slots.iter().for_each(|slot| {
-            cluster.left_slots.push(slot);
-            cluster.assign_at(slot, Some(0));
-        });
+        slots.iter().for_each(|slot| cluster.assign_at(slot, Some(0)));
         cluster.announce();
         self.settle_slots();
     }

@@ -1,7 +1,9 @@
 //! The state of a cluster as a node sees it, and what time changes in it.
 
 use super::{Cluster, Health, NOBODY};
+use crate::error::Error;
 use crate::node::Node;
+use crate::node::replication::Role;
 use crate::node::session::{SessionId, SubscriptionKind, Wait};
 use crate::slots::hash_slot;
 use crate::store::Timer;
@@ -190,17 +192,29 @@ impl Node {
         }
     }
 
-    /// Answers the clients that wait for keys which this node does not serve any more.
+    /// Answers the clients that wait for keys which this node does not serve any more. A master that becomes a replica disconnects all
+    /// that wait.
     fn redirect_blocked(&mut self) {
+        const IS_REPLICA: Error = Error::new(
+            "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)",
+        );
+        let Some(cluster) = &self.cluster else { return };
+        let becomes_replica = !cluster.me().is_master() && self.replication.role == Role::Master;
+        let may_end = |wait: Wait| match wait {
+            Wait::List | Wait::SortedSet | Wait::Stream | Wait::StreamGroup => true,
+            Wait::Replicas(_) | Wait::AppendOnlyFile(_) => becomes_replica,
+            _ => false,
+        };
         let waiting: Vec<SessionId> = (self.sessions.iter())
-            .filter(|session| {
-                let wait = session.blocked.as_ref().map(|blocked| blocked.wait);
-                matches!(wait, Some(Wait::List | Wait::SortedSet | Wait::Stream | Wait::StreamGroup))
-            })
+            .filter(|session| session.blocked.as_ref().is_some_and(|blocked| may_end(blocked.wait)))
             .map(|session| session.id)
             .collect();
         for id in waiting {
-            if let Some(error) = self.redirection_of_blocked(id)
+            if becomes_replica {
+                self.unblock(id);
+                self.write_reply(id, |reply| reply.error(IS_REPLICA.text()));
+                self.end_session(id);
+            } else if let Some(error) = self.redirection_of_blocked(id)
                 && self.unblock(id).is_some()
             {
                 self.stats.count_error(error.text());

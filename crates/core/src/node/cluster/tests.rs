@@ -1,7 +1,12 @@
 //! Clusters of a few nodes on one clock.
 
+use std::rc::Rc;
+
+use crate::image::Reader;
 use crate::node::{Config, ConnId};
+use crate::rng::Rng;
 use crate::slots::hash_slot;
+use crate::stages::NoStages;
 use crate::topology::Topology;
 use crate::version::Version;
 use crate::world::{ClockMode, World, WorldOptions};
@@ -194,7 +199,10 @@ fn clients_that_wait_are_sent_to_the_new_master() {
     assert_eq!(cluster.ask_on(popper, "BLPOP bar 0"), "");
     assert_eq!(cluster.ask_on(reader, "SSUBSCRIBE bar"), "*3\r\n$10\r\nssubscribe\r\n$3\r\nbar\r\n:1");
     assert_eq!(cluster.ask(3, "CLUSTER FAILOVER"), "+OK");
-    assert_eq!(cluster.output(popper), "-MOVED 5061 127.0.0.1:7003");
+    assert_eq!(
+        cluster.output(popper),
+        "-UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
+    );
     assert_eq!(cluster.output(reader), "*3\r\n$12\r\nsunsubscribe\r\n$3\r\nbar\r\n:0");
 }
 
@@ -206,4 +214,105 @@ fn scripts_stay_in_one_slot() {
     assert_eq!(cluster.ask_on(conn, "EVAL return(redis.call('get','bar')) 0"), "$-1");
     let reply = cluster.ask_on(conn, "EVAL return(redis.call('get','foo')) 0");
     assert!(reply.starts_with("-ERR Script attempted to access a non local key in a cluster node"), "{reply}");
+}
+
+impl Cluster {
+    fn without_clients() -> Cluster {
+        Cluster::of(6, Some(Topology::Cluster { masters: 3, replicas: 1 }), Version::V7_4)
+    }
+
+    /// Does something that `rng` chooses, and returns what can be seen of it.
+    fn act(&mut self, rng: &mut Rng) -> String {
+        let (node, other, key) = (rng.below(6), rng.below(6), rng.below(30));
+        let id = self.world.nodes()[other].cluster.as_ref().unwrap().me().id;
+        let slot = hash_slot(format!("k{key}").as_bytes());
+        let runs = !self.world.nodes()[node].stopped && !self.world.nodes()[node].paused;
+        let request = match rng.below(16) {
+            0 => {
+                self.world.advance(rng.below(3000) as u64);
+                return String::new();
+            }
+            1 => {
+                self.world.set_partition(node, other, rng.below(2) == 0);
+                return String::new();
+            }
+            2 => {
+                match rng.below(4) {
+                    0 => self.world.stop_node(node, rng.below(2) == 0, None),
+                    1 => self.world.pause_node(node),
+                    _ => (0..6).for_each(|node| {
+                        self.world.resume_node(node);
+                        self.world.start_node(node);
+                    }),
+                }
+                return String::new();
+            }
+            3 => {
+                self.world.heal();
+                return String::new();
+            }
+            4 => format!("CLUSTER SETSLOT {slot} MIGRATING {id}"),
+            5 => format!("CLUSTER SETSLOT {slot} IMPORTING {id}"),
+            6 => format!("CLUSTER SETSLOT {slot} NODE {id}"),
+            7 => format!("MIGRATE 127.0.0.1 {} k{key} 0 100", 7000 + other),
+            8 => ["CLUSTER FAILOVER", "CLUSTER FAILOVER FORCE", "CLUSTER FAILOVER TAKEOVER"][rng.below(3)].into(),
+            9 => format!("CLUSTER REPLICATE {id}"),
+            10 if rng.below(8) == 0 => format!("CLUSTER FORGET {id}"),
+            11 => format!("CLUSTER MEET 127.0.0.1 {}", 7000 + other),
+            12 => "CLUSTER NODES".to_owned(),
+            _ => format!("SET k{key} {}", rng.below(100)),
+        };
+        if runs { self.ask(node, &request) } else { String::new() }
+    }
+
+    /// Begins anew from the lines of an image.
+    fn begin_with(&mut self, lines: &[Vec<Vec<u8>>]) {
+        self.world.reseed(5);
+        self.world.begin_anew();
+        for line in lines {
+            let words: Vec<&[u8]> = line[1..].iter().map(Vec::as_slice).collect();
+            let line_is_taken = self.world.take_image(&line[0], &mut Reader::new(&words));
+            assert_eq!(line_is_taken, Some(()), "{}", String::from_utf8_lossy(&line.join(&b' ')));
+        }
+        self.world.finish_image();
+    }
+}
+
+#[test]
+fn whatever_happens_is_repeated_by_a_rerun_a_copy_and_an_image() {
+    for seed in 0..40 {
+        let (mut rng, mut again) = (Rng::new(seed), Rng::new(seed));
+        let (mut first, mut second) = (Cluster::without_clients(), Cluster::without_clients());
+        for step in 0..150 {
+            assert_eq!(first.act(&mut rng), second.act(&mut again), "seed {seed}, step {step}");
+        }
+        assert_eq!(first.world.digest(), second.world.digest(), "seed {seed}");
+        let mut copy = Cluster { world: first.world.copy(Rc::new(NoStages)), conns: Vec::new() };
+        let lines: Vec<_> = second.world.image().into_iter().map(|line| line.finish()).collect();
+        second.begin_with(&lines);
+        let mut restored = Cluster::without_clients();
+        restored.world.clock_mut().move_to(second.world.clock().now().mono_us);
+        restored.begin_with(&lines);
+        let mut others = [rng.clone(), rng.clone(), rng.clone()];
+        for step in 0..150 {
+            let reply = first.act(&mut rng);
+            assert_eq!(copy.act(&mut others[0]), reply, "seed {seed}, step {step} of the copy");
+            let reply = second.act(&mut others[1]);
+            assert_eq!(restored.act(&mut others[2]), reply, "seed {seed}, step {step} after the image");
+        }
+        assert_eq!(copy.world.digest(), first.world.digest(), "seed {seed}");
+        assert_eq!(restored.world.digest(), second.world.digest(), "seed {seed}");
+    }
+}
+
+#[test]
+fn a_thousand_failovers_are_staged_in_a_second() {
+    let mut cluster = Cluster::start(3, 1);
+    for round in 0..1000 {
+        let master = if round % 2 == 0 { 0 } else { 3 };
+        cluster.world.stop_node(master, false, None);
+        cluster.world.advance(4000);
+        assert_eq!(cluster.ask(3 - master, "SET bar 1"), "+OK", "round {round}");
+        cluster.world.start_node(master);
+    }
 }
