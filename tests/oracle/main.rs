@@ -4,6 +4,7 @@
 mod support;
 
 mod acl_file;
+mod cluster;
 mod commands;
 mod drop_in;
 mod dump;

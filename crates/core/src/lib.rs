@@ -9,6 +9,7 @@
 //! - [`acl`]: users and what they may run.
 //! - [`commands`]: one table row and one handler function for each command.
 //! - [`script`]: the Lua engine.
+//! - [`slots`]: the hash slots of a cluster.
 //! - [`topology`]: the shapes of a world: masters, replicas, clusters, sentinels.
 //! - [`store`] and [`wheel`]: values and timers.
 //! - [`wire`]: the Redis protocol.
@@ -29,6 +30,7 @@ pub mod num;
 mod partial_sort;
 pub mod rng;
 pub mod script;
+pub mod slots;
 pub mod stages;
 pub mod store;
 pub mod topology;

@@ -419,6 +419,7 @@ fn flags_of(session: &Session) -> String {
         (session.monitor, 'O'),
         (session.is_subscriber(), 'P'),
         (session.multi.is_some(), 'x'),
+        (session.reads_replicas, 'r'),
         (session.blocked.is_some(), 'b'),
         (session.watch_broken, 'd'),
         (session.closing, 'c'),

@@ -1,10 +1,9 @@
-//! CLUSTER and the commands of cluster mode. A node is never part of a cluster, so all of them are refused, as by a server that
-//! runs without `cluster-enabled`.
+//! CLUSTER and the commands of cluster mode, which a server that runs without `cluster-enabled` refuses.
 
 use super::command::*;
 use super::ctx::Ctx;
+use super::{cluster_changes as changes, cluster_reports as reports};
 use crate::error::{Error, Outcome};
-use crate::version::Version;
 
 const LOADS_SINCE_7_2: &[Change] = &[Change { since: ("7.2.0", "8.0.0"), apply: |row| row.flags |= LOADING }];
 const LOADS_IN_VALKEY: &[Change] = &[Change { since: (NEVER, "8.0.0"), apply: |row| row.flags |= LOADING }];
@@ -17,7 +16,7 @@ pub const COMMANDS: &[Command] = &[
         flags: FAST,
         acl: &["connection"],
         summary: "Announces that a redirection is followed.",
-        run: refuse,
+        run: changes::asking,
         ..Command::of(Group::Cluster)
     },
     Command {
@@ -61,7 +60,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Assigns hash slots to the node.",
                 complexity: "O(N)",
-                run: refuse,
+                run: changes::add_slots,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -71,7 +70,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Assigns ranges of hash slots to the node.",
                 complexity: "O(N)",
-                run: refuse,
+                run: changes::add_slot_ranges,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -82,7 +81,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["nondeterministic_output"],
                 summary: "Advances the configuration epoch.",
                 complexity: "O(1)",
-                run: refuse,
+                run: changes::bump_epoch,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -104,7 +103,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["nondeterministic_output"],
                 summary: "Counts the failure reports about a node.",
                 complexity: "O(N)",
-                run: refuse,
+                run: reports::count_failure_reports,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -114,7 +113,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: STALE,
                 summary: "Counts the keys of a hash slot.",
                 complexity: "O(1)",
-                run: refuse,
+                run: reports::count_keys,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -124,7 +123,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Takes hash slots from the node.",
                 complexity: "O(N)",
-                run: refuse,
+                run: changes::delete_slots,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -134,7 +133,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Takes ranges of hash slots from the node.",
                 complexity: "O(N)",
-                run: refuse,
+                run: changes::delete_slot_ranges,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -144,7 +143,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Makes a replica take over from its master.",
                 complexity: "O(1)",
-                run: refuse,
+                run: changes::failover,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -156,7 +155,7 @@ pub const COMMANDS: &[Command] = &[
                 acl: &["keyspace"],
                 summary: "Removes the keys of a hash slot.",
                 complexity: "O(N)",
-                run: refuse,
+                run: changes::flush_slot,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -166,7 +165,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Takes all hash slots from the node.",
                 complexity: "O(1)",
-                run: refuse,
+                run: changes::flush_slots,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -176,7 +175,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Removes a node from the nodes table.",
                 complexity: "O(1)",
-                run: refuse,
+                run: changes::forget,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -187,7 +186,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["nondeterministic_output"],
                 summary: "Lists keys of a hash slot.",
                 complexity: "O(log(N))",
-                run: refuse,
+                run: reports::get_keys,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -220,7 +219,7 @@ pub const COMMANDS: &[Command] = &[
                 summary: "Describes the state of the node.",
                 changes: LOADS_IN_VALKEY,
                 complexity: "O(1)",
-                run: refuse,
+                run: reports::info,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -230,7 +229,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: STALE,
                 summary: "Computes the hash slot of a key.",
                 complexity: "O(N)",
-                run: keyslot,
+                run: reports::key_slot,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -241,7 +240,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["nondeterministic_output"],
                 summary: "Lists the links to other nodes.",
                 complexity: "O(N)",
-                run: refuse,
+                run: reports::links,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -251,7 +250,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Makes a node join the cluster.",
                 complexity: "O(1)",
-                run: refuse,
+                run: changes::meet,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -284,7 +283,7 @@ pub const COMMANDS: &[Command] = &[
                 summary: "Tells the id of the node.",
                 changes: LOADS_IN_VALKEY,
                 complexity: "O(1)",
-                run: refuse,
+                run: reports::my_id,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -296,7 +295,7 @@ pub const COMMANDS: &[Command] = &[
                 summary: "Tells the id of the shard of the node.",
                 changes: LOADS_IN_VALKEY,
                 complexity: "O(1)",
-                run: refuse,
+                run: reports::my_shard_id,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -308,7 +307,7 @@ pub const COMMANDS: &[Command] = &[
                 summary: "Describes the cluster as the node sees it.",
                 changes: LOADS_IN_VALKEY,
                 complexity: "O(N)",
-                run: refuse,
+                run: reports::nodes,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -319,7 +318,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["nondeterministic_output"],
                 summary: "Lists the replicas of a master.",
                 complexity: "O(1)",
-                run: refuse,
+                run: reports::replicas,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -330,7 +329,7 @@ pub const COMMANDS: &[Command] = &[
                 summary: "Makes the node a replica.",
                 changes: &[Change { since: (NEVER, "9.0.0"), apply: |row| row.arity = -3 }],
                 complexity: "O(1)",
-                run: refuse,
+                run: changes::replicate,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -340,7 +339,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | NOSCRIPT | STALE,
                 summary: "Resets the node.",
                 complexity: "O(N)",
-                run: refuse,
+                run: changes::reset,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -350,7 +349,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Writes the cluster configuration to disk.",
                 complexity: "O(1)",
-                run: refuse,
+                run: changes::save_config,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -360,7 +359,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Sets the configuration epoch of a new node.",
                 complexity: "O(1)",
-                run: refuse,
+                run: changes::set_config_epoch,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -370,7 +369,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: ADMIN | STALE | NO_ASYNC_LOADING,
                 summary: "Binds a hash slot to a node.",
                 complexity: "O(1)",
-                run: refuse,
+                run: changes::set_slot,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -382,7 +381,7 @@ pub const COMMANDS: &[Command] = &[
                 summary: "Maps hash slots to shards.",
                 changes: LOADS_SINCE_7_2,
                 complexity: "O(N)",
-                run: refuse,
+                run: reports::shards,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -393,7 +392,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["nondeterministic_output"],
                 summary: "Lists the replicas of a master.",
                 complexity: "O(1)",
-                run: refuse,
+                run: reports::replicas,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -405,7 +404,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["nondeterministic_output", "request_policy:all_shards"],
                 summary: "Lists statistics of hash slots.",
                 complexity: "O(N)",
-                run: refuse,
+                run: reports::slot_stats,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -417,7 +416,7 @@ pub const COMMANDS: &[Command] = &[
                 summary: "Maps hash slots to nodes.",
                 changes: LOADS_SINCE_7_2,
                 complexity: "O(N)",
-                run: refuse,
+                run: reports::slots,
                 ..Command::of(Group::Cluster)
             },
             Command {
@@ -443,7 +442,7 @@ pub const COMMANDS: &[Command] = &[
         flags: LOADING | STALE | FAST,
         acl: &["connection"],
         summary: "Lets a connection read from a replica in a cluster.",
-        run: mark_reads,
+        run: changes::mark_reads,
         ..Command::of(Group::Cluster)
     },
     Command {
@@ -453,44 +452,18 @@ pub const COMMANDS: &[Command] = &[
         flags: LOADING | STALE | FAST,
         acl: &["connection"],
         summary: "Ends the effect of READONLY.",
-        run: mark_reads,
+        run: changes::mark_reads,
         ..Command::of(Group::Cluster)
     },
 ];
 
-/// READONLY and READWRITE, which concern clients of Valkey that follow redirections outside of a cluster, too.
-fn mark_reads(ctx: &mut Ctx) -> Outcome {
-    if !ctx.version().is_valkey() {
-        return refuse(ctx);
+/// The error of a node that is not in cluster mode.
+pub(super) const DISABLED: Error = Error::new("ERR This instance has cluster support disabled");
+
+/// Refuses what clusters of this process do not have, and everything if the node is not in cluster mode.
+fn refuse(ctx: &mut Ctx) -> Outcome {
+    if ctx.node.cluster.is_none() {
+        return Err(DISABLED);
     }
-    ctx.reply.ok();
-    Ok(())
-}
-
-fn keyslot(ctx: &mut Ctx) -> Outcome {
-    if !ctx.version().is_valkey_since(Version::Valkey9_1) {
-        return refuse(ctx);
-    }
-    ctx.reply.int(hash_slot(ctx.argv[2]).into());
-    Ok(())
-}
-
-/// Returns the hash slot of a key: the CRC-16 (XMODEM) of its hash tag, or of all of it, modulo 16,384.
-fn hash_slot(key: &[u8]) -> u16 {
-    let tag = key.iter().position(|&byte| byte == b'{').and_then(|open| {
-        let rest = &key[open + 1..];
-        let len = rest.iter().position(|&byte| byte == b'}').filter(|&len| len > 0)?;
-        Some(&rest[..len])
-    });
-    let crc = tag.unwrap_or(key).iter().fold(0u16, |crc, &byte| {
-        (0..8).fold(
-            crc ^ u16::from(byte) << 8,
-            |crc, _| if crc & 0x8000 == 0 { crc << 1 } else { crc << 1 ^ 0x1021 },
-        )
-    });
-    crc % 16_384
-}
-
-fn refuse(_: &mut Ctx) -> Outcome {
-    Err(Error::new("ERR This instance has cluster support disabled"))
+    Err(format!("ERR '{}' is not supported", ctx.command.name).into())
 }

@@ -104,6 +104,9 @@ fn config_set(ctx: &mut Ctx) -> Outcome {
     if pairs.iter().any(|(name, _)| name.eq_ignore_ascii_case(b"requirepass")) {
         ctx.node.update_default_password();
     }
+    if pairs.iter().any(|(name, _)| name.to_ascii_lowercase().starts_with(b"cluster-")) {
+        ctx.node.refresh_cluster();
+    }
     ctx.node.store.limits = ctx.node.config.limits();
     ctx.node.eviction.is_due = true;
     let node = &mut *ctx.node;

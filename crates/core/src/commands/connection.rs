@@ -4,6 +4,7 @@ use super::command::*;
 use super::ctx::{Ctx, Origin};
 use crate::error::{self, Error, Outcome};
 use crate::node::Node;
+use crate::node::replication::Role;
 use crate::node::session::{ReplyMode, SessionId};
 use crate::num;
 use crate::version::Version;
@@ -181,6 +182,8 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     }
     let id = ctx.id.number as i64;
     let version = ctx.version();
+    let mode = ctx.node.mode();
+    let role = if ctx.node.replication.role == Role::Master { "master" } else { "replica" };
     let reply = &mut *ctx.reply;
     reply.map(7);
     reply.bulk(b"server");
@@ -192,9 +195,9 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     reply.bulk(b"id");
     reply.int(id);
     reply.bulk(b"mode");
-    reply.bulk(b"standalone");
+    reply.bulk(mode.as_bytes());
     reply.bulk(b"role");
-    reply.bulk(b"master");
+    reply.bulk(role.as_bytes());
     reply.bulk(b"modules");
     super::modules::list(reply, version);
     Ok(())
@@ -239,6 +242,9 @@ fn echo(ctx: &mut Ctx) -> Outcome {
 
 fn select(ctx: &mut Ctx) -> Outcome {
     let db = ctx.db_index(1)?;
+    if db != 0 {
+        ctx.refuse_in_cluster("SELECT is not allowed in cluster mode")?;
+    }
     ctx.session().db = db;
     ctx.reply.ok();
     Ok(())
@@ -274,5 +280,6 @@ impl Node {
         session.no_evict = false;
         session.no_touch = false;
         session.can_redirect = false;
+        (session.asks, session.reads_replicas) = (false, false);
     }
 }

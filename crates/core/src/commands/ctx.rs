@@ -89,6 +89,14 @@ impl<'a> Ctx<'a> {
         self.node.config.version
     }
 
+    /// Fails in cluster mode.
+    ///
+    /// # Errors
+    /// If the node is in cluster mode: `ERR` and `why`.
+    pub fn refuse_in_cluster(&self, why: &str) -> Result<(), Error> {
+        if self.node.cluster.is_some() { Err(format!("ERR {why}").into()) } else { Ok(()) }
+    }
+
     /// Returns the time of the event.
     pub fn now(&self) -> Now {
         self.node.store.now

@@ -81,6 +81,8 @@ fn server(node: &Node, name: &str) -> Option<String> {
     let uptime_s = (node.store.now.mono_us - node.stats.started_us) / 1_000_000;
     let port = node.config.get("port").unwrap_or("0");
     Some(match name {
+        "redis_mode" | "server_mode" => node.mode().to_owned(),
+        "cluster_enabled" => u8::from(node.cluster.is_some()).to_string(),
         "redis_version" => version.redis_release().to_owned(),
         "valkey_version" => version.full().to_owned(),
         "os" => format!("Redlatch {}", env!("CARGO_PKG_VERSION")),

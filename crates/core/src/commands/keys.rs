@@ -6,6 +6,7 @@ use super::scan::{self, ScanOptions};
 use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::node::notify::Class;
+use crate::version::Version;
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -332,6 +333,7 @@ fn move_key(ctx: &mut Ctx, overwrite: bool) -> Result<bool, Error> {
 }
 
 fn move_(ctx: &mut Ctx) -> Outcome {
+    ctx.refuse_in_cluster("MOVE is not allowed in cluster mode")?;
     let key = ctx.argv[1];
     let to = ctx.db_index(2)?;
     if to == ctx.db() {
@@ -365,6 +367,11 @@ fn copy(ctx: &mut Ctx) -> Outcome {
         } else {
             return Err(error::SYNTAX);
         }
+    }
+    if db != 0 {
+        let has_one = ctx.version() >= Version::V7_4;
+        let why = if has_one { "DB index is out of range" } else { "Copying to another database is not allowed in cluster mode" };
+        ctx.refuse_in_cluster(why)?;
     }
     if db == ctx.db() && from == to {
         return Err(Error::new("ERR source and destination objects are the same"));

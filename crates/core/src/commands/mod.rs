@@ -10,6 +10,8 @@ mod bitfield;
 mod bitmaps;
 mod clients;
 mod cluster;
+mod cluster_changes;
+mod cluster_reports;
 mod command_log;
 mod conditions;
 mod config;

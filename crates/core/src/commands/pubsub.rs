@@ -225,7 +225,7 @@ fn publish_to(ctx: &mut Ctx, kind: SubscriptionKind) -> Outcome {
     if ctx.node.interest.scripts {
         ctx.node.stages.published(ctx.node.index, ctx.argv[1], ctx.argv[2]);
     }
-    let receivers = ctx.node.publish(kind, ctx.argv[1], ctx.argv[2]);
+    let receivers = ctx.node.publish_for_client(kind, ctx.argv[1], ctx.argv[2]);
     ctx.reply.int(receivers as i64);
     Ok(())
 }

@@ -66,6 +66,7 @@ pub const COMMANDS: &[Command] = &[
 ];
 
 fn replicaof(ctx: &mut Ctx) -> Outcome {
+    ctx.refuse_in_cluster("REPLICAOF not allowed in cluster mode.")?;
     let (host, port) = (ctx.argv[1], ctx.argv[2]);
     if host.eq_ignore_ascii_case(b"no") && port.eq_ignore_ascii_case(b"one") {
         ctx.node.replication.wish = Some(Wish::Lead);
@@ -138,6 +139,7 @@ impl<'a> Options<'a> {
 
 /// Hands the role over at once. The writes that a lagging link holds back arrive first, as Redis waits for them.
 fn failover(ctx: &mut Ctx) -> Outcome {
+    ctx.refuse_in_cluster("FAILOVER not allowed in cluster mode. Use CLUSTER FAILOVER command instead.")?;
     let options = Options::parse(ctx)?;
     if options.aborts {
         return Err(Error::new("ERR No failover in progress."));

@@ -250,6 +250,7 @@ impl crate::node::Node {
 }
 
 fn swapdb(ctx: &mut Ctx) -> Outcome {
+    ctx.refuse_in_cluster("SWAPDB is not allowed in cluster mode")?;
     let index = |word: &[u8], which: &str| {
         num::parse_i64(word)
             .filter(|&n| i32::try_from(n).is_ok())

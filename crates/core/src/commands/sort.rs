@@ -6,6 +6,7 @@ use super::command::*;
 use super::ctx::{Ctx, Origin};
 use crate::error::{self, Error, Outcome};
 use crate::num;
+use crate::slots::hash_slot;
 use crate::store::list::End;
 use crate::store::{List, Value};
 use crate::version::Version;
@@ -119,13 +120,18 @@ impl<'a> Options<'a> {
                 options.by = Some(pattern);
                 let names_keys = pattern.contains(&b'*');
                 options.unsorted |= !names_keys;
+                if names_keys {
+                    check_slot(ctx, "BY", pattern)?;
+                }
                 if names_keys && !may_read_every_key {
                     return Err(Error::new(
                         "ERR BY option of SORT denied due to insufficient ACL permissions.",
                     ));
                 }
             } else if words.take_with("GET", 1) {
-                options.get.push(words.word()?);
+                let pattern = words.word()?;
+                check_slot(ctx, "GET", pattern)?;
+                options.get.push(pattern);
                 if !may_read_every_key {
                     return Err(Error::new(
                         "ERR GET option of SORT denied due to insufficient ACL permissions.",
@@ -144,6 +150,27 @@ impl<'a> Options<'a> {
         let count = usize::try_from(self.limit).unwrap_or(usize::MAX).min(len - start);
         start..start + count
     }
+}
+
+/// Fails in a cluster if keys that a pattern names may be in other slots than the one that is sorted. Before 7.4, all patterns are
+/// refused.
+fn check_slot(ctx: &Ctx, option: &str, pattern: &[u8]) -> Outcome {
+    let version = ctx.version();
+    let is_old = version < Version::V7_4 && !version.is_valkey();
+    let is_element = pattern == b"#" && version >= Version::V8_0;
+    if is_element || ctx.node.cluster.is_none() || !is_old && slot_of_pattern(pattern) == Some(hash_slot(ctx.argv[1])) {
+        return Ok(());
+    }
+    let why = if is_old { "" } else { " when keys formed by the pattern may be in different slots" };
+    Err(format!("ERR {option} option of SORT denied in Cluster mode{why}.").into())
+}
+
+/// Returns the slot of all keys that match a pattern, if they have the same: the pattern has a hash tag without wildcards.
+fn slot_of_pattern(pattern: &[u8]) -> Option<u16> {
+    let wild = pattern.iter().position(|byte| b"*?[\\".contains(byte)).unwrap_or(pattern.len());
+    let tag_end = pattern.iter().position(|&byte| byte == b'}');
+    (wild == pattern.len() || tag_end.is_some_and(|end| end < wild && pattern[..end].contains(&b'{')))
+        .then(|| hash_slot(pattern))
 }
 
 fn run(ctx: &mut Ctx, mut options: Options) -> Outcome {

@@ -40,6 +40,8 @@ pub(super) struct Access {
     pub allow_oom: bool,
     /// Whether the script has called a write command.
     pub wrote: bool,
+    /// Whether the script may use keys of several hash slots.
+    pub cross_slot: bool,
 }
 
 impl Node {
@@ -121,6 +123,9 @@ impl Node {
             });
         }
         self.authorize(id, command, argv, Source::Request)?;
+        if self.cluster.is_some() {
+            self.redirect(id, command, argv)?;
+        }
         self.make_room();
         self.check_writes(id, command, argv)?;
         let session = &self.sessions[id];
@@ -165,7 +170,8 @@ impl Node {
         if access.read_only && command.has(WRITE | MAY_REPLICATE) {
             return Err(Error::new("ERR Write commands are not allowed from read-only scripts."));
         }
-        self.check_script_writes(command, access)
+        self.check_script_writes(command, access)?;
+        if self.cluster.is_some() { self.redirect_call(id, command, argv, access.cross_slot) } else { Ok(()) }
     }
 }
 

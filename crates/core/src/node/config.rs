@@ -13,6 +13,7 @@ use crate::commands::command::Command;
 use crate::commands::table;
 use crate::error::Error;
 use crate::glob;
+use crate::node::cluster::ClusterSettings;
 use crate::node::notify::Class;
 use crate::node::session::Session;
 use crate::node::slowlog::LargeLimit;
@@ -94,6 +95,7 @@ pub struct Config {
     /// Whether some log may take commands that take no time.
     pub logs_commands: bool,
     pub eviction: eviction::Limits,
+    pub cluster: ClusterSettings,
     /// The users of `user` lines and of the file of users: the name of each, and its rules.
     pub users: Vec<Vec<Vec<u8>>>,
     /// The commands of `rename-command`: their names in the table, and the names that clients use. An empty one is none.
@@ -133,6 +135,7 @@ impl Config {
                 decay: Decay { log_factor: 0, minutes: 0 },
                 replica_ignores: false,
             },
+            cluster: ClusterSettings::default(),
             users: Vec::new(),
             renames: Vec::new(),
             output_limits: [0; 3],
@@ -352,6 +355,7 @@ impl Config {
             },
             replica_ignores: self.get("replica-ignore-maxmemory") == Some("yes"),
         };
+        self.cluster = ClusterSettings::of(self);
         self.slowlog_log_slower_than_us = int(self, "slowlog-log-slower-than");
         self.slowlog_max_len = int(self, "slowlog-max-len") as usize;
         if self.version.is_valkey() {

@@ -36,6 +36,9 @@ impl Node {
         }
         number(sink, self.rng.clone().next_u64() as i64);
         number(sink, self.dirty as i64);
+        if let Some(cluster) = &self.cluster {
+            cluster.digest(sink);
+        }
     }
 }
 

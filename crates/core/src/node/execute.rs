@@ -1,6 +1,7 @@
 //! Executes a request inside a node: Redis's checks in Redis's order, the handler, and what follows.
 
 use super::admission::{Access, Caller, is_http};
+use super::cluster::is_redirection;
 use super::output::OpenReply;
 use super::permissions::Source;
 use super::secrets::redacted;
@@ -41,6 +42,7 @@ impl Node {
         }
         self.finish_reply(id, open);
         self.end_caching(id, argv);
+        self.end_asking(id, argv);
         self.serve_ready_keys();
         if self.eviction.is_due {
             self.eviction.is_due = false;
@@ -165,11 +167,15 @@ impl Node {
             self.stats.count_rejection(command);
         }
         self.sessions[id].last_command = command.map_or("NULL", |command| command.name);
+        let is_redirected = self.cluster.is_some() && is_redirection(&error);
         let is_exec = argv.first().is_some_and(|name| name.eq_ignore_ascii_case(b"EXEC"));
         let session = &mut self.sessions[id];
         if is_exec {
             session.multi = None;
             self.unwatch(id);
+            if is_redirected {
+                return error;
+            }
             // Redis keeps the code only of errors that are constant texts; it composes the arity error.
             let why = error.text().strip_prefix(b"ERR ").unwrap_or(error.text());
             return Error::owned([b"EXECABORT Transaction discarded because of: ", why].concat());

@@ -48,11 +48,13 @@ impl Node {
         if auth.len() > 1 {
             failure = self.ask(id, &auth).err();
         }
+        // A slot that this node imports takes keys only from whoever follows a redirection.
+        let restore: &[u8] = if self.cluster.is_some() { b"RESTORE-ASKING" } else { b"RESTORE" };
         let db = migration.db.to_string();
         failure = self.ask(id, &[b"SELECT", db.as_bytes()]).err().filter(|_| failure.is_none()).or(failure);
         for MovedKey { key, ttl_ms, payload } in &migration.keys {
             let ttl = ttl_ms.to_string();
-            let mut call: Vec<&[u8]> = vec![b"RESTORE", key, ttl.as_bytes(), payload];
+            let mut call: Vec<&[u8]> = vec![restore, key, ttl.as_bytes(), payload];
             if migration.replaces {
                 call.push(b"REPLACE");
             }

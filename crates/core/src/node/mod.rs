@@ -8,6 +8,7 @@ mod admission;
 mod announced;
 pub mod blocking;
 mod check;
+pub mod cluster;
 pub mod config;
 mod digest;
 pub mod eviction;
@@ -39,6 +40,7 @@ use crate::stages::{Interest, Stages, Ticket};
 use crate::store::{Now, Store, Timer};
 use crate::wire::ProtocolError;
 
+pub use cluster::Cluster;
 pub use config::{Config, ConfigError};
 pub use session::{ConnId, Session, SessionId, Sessions};
 
@@ -103,6 +105,8 @@ pub struct Node {
     /// The ms by which SIM.CLOCK JUMP has moved this node's wall clock away from the world's.
     pub wall_jump_ms: i64,
     pub replication: replication::Replication,
+    /// What the node knows of its cluster, in cluster mode.
+    pub cluster: Option<Box<cluster::Cluster>>,
     pub states: states::States,
     /// Whether requests and timers wait, as in a stopped process.
     pub paused: bool,
@@ -131,10 +135,15 @@ impl Node {
         let limits = config.limits();
         let run_id = rng.hex(40);
         let replication_id = rng.hex(40);
+        let cluster = config.cluster.enabled.then(|| Box::new(Cluster::new(index, &config, &mut rng)));
+        let mut store = Store::new(config.databases, now, limits);
+        if cluster.is_some() {
+            store.index_hash_slots(0);
+        }
         Node {
             index,
             acl: Acl::new(&config),
-            store: Store::new(config.databases, now, limits),
+            store,
             eviction: Default::default(),
             sessions: Sessions::new(config.version),
             pubsub: Default::default(),
@@ -160,6 +169,7 @@ impl Node {
             event: 0,
             wall_jump_ms: 0,
             replication: Default::default(),
+            cluster,
             states: Default::default(),
             paused: false,
             inbox: Vec::new(),
@@ -218,6 +228,11 @@ impl Node {
     pub fn is_trusted(&self, id: SessionId) -> bool {
         let session = &self.sessions[id];
         session.is_local || session.authenticated && !self.config.requirepass.is_empty()
+    }
+
+    /// Returns the mode that INFO and HELLO tell.
+    pub fn mode(&self) -> &'static str {
+        if self.cluster.is_some() { "cluster" } else { "standalone" }
     }
 
     /// Returns the world's name for one of this node's clients.
@@ -318,6 +333,10 @@ impl Node {
         self.replication.ports = ports;
         self.functions = Default::default();
         self.store = Store::new(self.config.databases, self.store.now, self.config.limits());
+        if let Some(cluster) = &mut self.cluster {
+            cluster.begin_anew();
+            self.store.index_hash_slots(0);
+        }
         self.eviction = Default::default();
         self.scripts = scripts::Scripts::new(self.config.version);
         self.slowlog = Default::default();
@@ -355,6 +374,11 @@ impl Node {
             Timer::Blocked { slot } => self.block_timed_out(slot),
             Timer::Claim { slot } => self.claim_is_due(slot),
             Timer::Unpause => self.unpause(),
+            Timer::Cluster => {
+                if let Some(cluster) = &mut self.cluster {
+                    cluster.wake();
+                }
+            }
         }
         self.serve_ready_keys();
         true

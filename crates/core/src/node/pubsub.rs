@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::Node;
+use super::cluster::{Message, Target};
 use super::session::{SessionId, SubscriptionKind};
 use crate::glob;
 use crate::stages::{Push, PushFate};
@@ -88,6 +89,18 @@ impl Node {
         self.confirm(id, kind, kind.words().1, Some(name), reply);
     }
 
+    /// Ends a subscription because its shard channel is served elsewhere, and tells the client.
+    pub fn unsubscribe_pushed(&mut self, id: SessionId, kind: SubscriptionKind, name: &[u8]) {
+        self.forget_subscription(id, kind, name);
+        let count = self.sessions[id].shards.len();
+        self.push_to(id, |out| {
+            out.push(3);
+            out.bulk(kind.words().1);
+            out.bulk(name);
+            out.int(count as i64);
+        });
+    }
+
     /// Ends all subscriptions of a kind and confirms each; sends one confirmation even if there are none.
     pub fn unsubscribe_all(&mut self, id: SessionId, kind: SubscriptionKind, reply: &mut Reply) {
         let session = &self.sessions[id];
@@ -148,8 +161,21 @@ impl Node {
     /// Publishes a message to the subscribers of a channel and of the patterns that match it. Returns how many received
     /// it.
     pub fn publish(&mut self, kind: SubscriptionKind, channel: &[u8], message: &[u8]) -> usize {
-        let word: &[u8] = if kind == SubscriptionKind::Shard { b"smessage" } else { b"message" };
         self.replication.note_message(kind, channel, message);
+        self.publish_here(kind, channel, message)
+    }
+
+    /// Publishes a message of a client: replicas publish it too, or in a cluster the nodes that the bus carries it to.
+    pub fn publish_for_client(&mut self, kind: SubscriptionKind, channel: &[u8], message: &[u8]) -> usize {
+        let Some(cluster) = &mut self.cluster else { return self.publish(kind, channel, message) };
+        let target = if kind == SubscriptionKind::Shard { Target::Shard } else { Target::All };
+        cluster.send(target, Message::Publish { kind, channel: channel.into(), message: message.into() });
+        self.publish_here(kind, channel, message)
+    }
+
+    /// Publishes a message to the clients of this node alone.
+    pub(super) fn publish_here(&mut self, kind: SubscriptionKind, channel: &[u8], message: &[u8]) -> usize {
+        let word: &[u8] = if kind == SubscriptionKind::Shard { b"smessage" } else { b"message" };
         let mut receivers: Vec<SessionId> = self.pubsub.subscribers(kind, channel).to_vec();
         for &id in &receivers {
             self.deliver(id, channel, |out| {

@@ -376,7 +376,9 @@ impl Node {
             read_only: command.has(READONLY) || flags.no_writes,
             allow_oom: flags.allow_oom,
             wrote: false,
+            cross_slot: flags.allow_cross_slot_keys || !flags.declared,
         };
+        self.enter_script_slot(keys);
         let mut call = Call { command, access, has_failed: false, db };
         let Some(mut vm) = self.scripts.vm.take() else { return };
         self.show_script_start(id, script, keys, argv, db);

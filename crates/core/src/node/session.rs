@@ -183,6 +183,10 @@ pub struct Session {
     pub tracking: Option<Box<Tracking>>,
     /// Whether the client has told Valkey that it follows redirections.
     pub can_redirect: bool,
+    /// Whether the client follows an ASK redirection with its next request (ASKING).
+    pub asks: bool,
+    /// Whether the client reads from replicas of a cluster (READONLY).
+    pub reads_replicas: bool,
     pub blocked: Option<Blocked>,
     /// The output that is on its way to the client.
     pub output: Output,
@@ -240,6 +244,8 @@ impl Session {
             no_touch: false,
             tracking: None,
             can_redirect: false,
+            asks: false,
+            reads_replicas: false,
             blocked: None,
             output: Output::new(version),
             closing: false,

@@ -193,6 +193,9 @@ impl Node {
     ///
     /// Fails with the error of the state that refuses the script.
     pub fn check_script_start(&self, flags: Flags) -> Result<(), Error> {
+        if flags.no_cluster && self.cluster.is_some() {
+            return Err(Error::new("ERR Can not run script on cluster, 'no-cluster' flag is set."));
+        }
         if self.states.has(State::MasterDown) && !flags.allow_stale { Err(MASTER_DOWN) } else { Ok(()) }
     }
 

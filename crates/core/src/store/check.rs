@@ -2,6 +2,7 @@
 
 use super::db::due_ms;
 use super::{Store, Timer, Value};
+use crate::slots::SLOTS;
 
 /// The check skips streams with more parts than this.
 const MAX_STREAM_PARTS: usize = 256;
@@ -55,6 +56,10 @@ impl Store {
                     }
                     (None, Some(_)) => panic!("{name}: a timer is left over"),
                 }
+            }
+            if let Some(slots) = db.hash_slots() {
+                let indexed: usize = (0..SLOTS as u16).map(|slot| slots.count(slot)).sum();
+                assert_eq!(indexed, db.len(), "database {index}: wrong number of keys in hash slots");
             }
             assert_eq!(db.volatile(), volatile, "database {index}: wrong number of keys with an expiry");
         }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::usage::Usage;
-use super::{Limits, SlabMap, Timer, Value};
+use super::{Limits, SlabMap, SlotIndex, Timer, Value};
 use crate::wheel::{TimerId, TimerPlace, Wheel};
 
 /// The time that an event sees. It does not change while one command, script or transaction runs.
@@ -76,6 +76,8 @@ pub struct Db {
     volatile: usize,
     /// The slot found last. A script often calls several commands for the same key.
     found_last: Cell<u32>,
+    /// The keys by hash slot, in cluster mode.
+    hash_slots: Option<Box<SlotIndex>>,
 }
 
 impl Db {
@@ -135,6 +137,11 @@ impl Db {
         self.keys.scan(cursor, count, visit)
     }
 
+    /// Returns the keys by hash slot, in cluster mode.
+    pub fn hash_slots(&self) -> Option<&SlotIndex> {
+        self.hash_slots.as_deref()
+    }
+
     /// Returns the slot that the random number `draw` selects.
     pub fn random_slot(&self, draw: u64) -> Option<u32> {
         self.keys.random(draw)
@@ -161,6 +168,13 @@ impl Store {
         Store { dbs, timers: Wheel::new(now.mono_ms()), now, limits }
     }
 
+    /// Keeps the keys of a database by hash slot from here on.
+    pub fn index_hash_slots(&mut self, db: usize) {
+        let mut index = SlotIndex::default();
+        self.dbs[db].iter().for_each(|(slot, key, _)| index.insert(key, slot));
+        self.dbs[db].hash_slots = Some(Box::new(index));
+    }
+
     /// Inserts a value without an expiry. The key must not exist, or must have expired.
     pub fn insert(&mut self, db: usize, key: &[u8], mut value: Value) -> u32 {
         if let Value::String(string) = &mut value {
@@ -173,6 +187,8 @@ impl Store {
             // An expired key that had not been removed yet.
             cancel(&mut self.timers, db, slot, &ended);
             self.dbs[db].volatile -= (ended.expires_at_ms >= 0) as usize;
+        } else if let Some(index) = &mut self.dbs[db].hash_slots {
+            index.insert(key, slot);
         }
         self.rearm(db, slot);
         slot
@@ -193,7 +209,10 @@ impl Store {
 
     /// Removes a key and cancels its timer. Returns its entry.
     pub fn remove(&mut self, db: usize, slot: u32) -> Option<Entry> {
-        let (_, entry) = self.dbs[db].keys.remove_slot(slot)?;
+        let (key, entry) = self.dbs[db].keys.remove_slot(slot)?;
+        if let Some(index) = &mut self.dbs[db].hash_slots {
+            index.remove(&key, slot);
+        }
         cancel(&mut self.timers, db, slot, &entry);
         self.dbs[db].volatile -= (entry.expires_at_ms >= 0) as usize;
         Some(entry)
@@ -259,6 +278,9 @@ impl Store {
     /// Removes all keys of a database and cancels their timers.
     pub fn clear(&mut self, db: usize) {
         let emptied = std::mem::take(&mut self.dbs[db]);
+        if emptied.hash_slots.is_some() {
+            self.index_hash_slots(db);
+        }
         for (slot, _, entry) in emptied.keys.iter_slots() {
             cancel(&mut self.timers, db, slot, entry);
         }

@@ -12,4 +12,6 @@ pub enum Timer {
     Claim { slot: u32 },
     /// CLIENT PAUSE has ended.
     Unpause,
+    /// Something is due in the cluster that the node belongs to.
+    Cluster,
 }

@@ -24,6 +24,7 @@ impl World {
             nodes,
             topology: self.topology,
             partitions: self.partitions.clone(),
+            is_clustered: self.is_clustered,
             clock: self.clock.clone(),
             events: self.events,
             stages,

@@ -5,6 +5,7 @@
 //! observe and interfere through [`Stages`], or between two events.
 
 pub mod clock;
+mod cluster;
 mod copy;
 mod image;
 mod partitions;
@@ -49,6 +50,8 @@ pub struct World {
     nodes: Vec<Node>,
     topology: Option<Topology>,
     partitions: partitions::Partitions,
+    /// Whether some node is in cluster mode.
+    is_clustered: bool,
     clock: Clock,
     events: u64,
     stages: Rc<dyn Stages>,
@@ -91,10 +94,11 @@ impl World {
             .map(|(index, (config, rng))| Node::new(index, config, rng, clock.now(), Rc::clone(&stages)));
         let mut nodes: Vec<Node> = nodes.collect();
         nodes.iter_mut().for_each(|node| node.replication.ports = Rc::clone(&ports));
-        World {
+        let mut world = World {
             nodes,
             topology: options.topology,
             partitions: Default::default(),
+            is_clustered: false,
             clock,
             events: 0,
             stages,
@@ -102,7 +106,9 @@ impl World {
             inspects_requests: false,
             has_lost_inputs: false,
             sessions: Vec::new(),
-        }
+        };
+        world.form_cluster();
+        world
     }
 
     /// Returns what the nodes were for one another when the world began.
@@ -188,6 +194,9 @@ impl World {
         if let Some(wish) = self.nodes[node].replication.wish.take() {
             self.carry_out_wish(node, wish);
         }
+        if self.is_clustered {
+            self.exchange_views();
+        }
         #[cfg(debug_assertions)]
         self.nodes[node].check_now_and_then();
     }
@@ -218,6 +227,7 @@ impl World {
             self.resume_node(index);
             self.nodes[index].serve_ready_keys();
         }
+        self.form_cluster();
     }
 
     // ---- inputs --------------------------------------------------------------------------------------------------

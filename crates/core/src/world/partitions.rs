@@ -16,10 +16,14 @@ impl Partitions {
 }
 
 impl World {
+    /// Returns whether a node neither is stopped nor pauses.
+    pub(super) fn runs(&self, node: usize) -> bool {
+        !self.nodes[node].stopped && !self.nodes[node].paused
+    }
+
     /// Returns whether what `sender` sends now arrives at `receiver`: both run, and no partition is between them.
     pub fn reaches(&self, sender: usize, receiver: usize) -> bool {
-        let runs = |node: usize| !self.nodes[node].stopped && !self.nodes[node].paused;
-        runs(sender) && runs(receiver) && !self.partitions.0.contains(&(sender, receiver))
+        self.runs(sender) && self.runs(receiver) && !self.partitions.0.contains(&(sender, receiver))
     }
 
     /// Cuts or restores one direction between two nodes.
@@ -45,5 +49,7 @@ impl World {
     }
 
     /// Lets what watches other nodes know that one stopped, paused or runs again, or that a partition began or ended.
-    pub(super) fn nodes_changed(&mut self) {}
+    pub(super) fn nodes_changed(&mut self) {
+        self.watch_cluster();
+    }
 }

@@ -212,6 +212,7 @@ impl Node {
             let session = &mut self.sessions[id];
             session.user = user;
             session.multi = None;
+            (session.asks, session.reads_replicas) = (false, false);
             session.write_offset = 0;
         }
         self.blocking = Default::default();

@@ -6,6 +6,7 @@
 //! part of the lines.
 
 mod clients;
+mod cluster;
 mod data;
 mod replication;
 
@@ -25,6 +26,7 @@ impl Node {
         self.image_of_data(&mut lines);
         self.image_of_replication(&mut lines);
         self.image_of_clients(&mut lines);
+        self.image_of_cluster(&mut lines);
         lines
     }
 
@@ -58,6 +60,9 @@ impl Node {
             b"USER" => self.take_user(line)?,
             b"KEY" | b"LIBRARIES" | b"SCRIPT" => self.take_data(what, line)?,
             b"REPLICA" | b"OFFSET" | b"TRANSIT" => self.take_replication(what, line)?,
+            b"MEMBER" | b"SLOTS" | b"REPORT" | b"MIGRATING" | b"IMPORTING" | b"REDIRECTED" | b"CLUSTER" => {
+                self.take_cluster(what, line)?;
+            }
             _ => self.take_client(what, line)?,
         }
         Some(())

@@ -241,6 +241,7 @@ impl Lab {
                         (due_ms, kind, client.unwrap_or(0).to_string().into_bytes())
                     }
                     Timer::Unpause => (due_ms, "unpause", Vec::new()),
+                    Timer::Cluster => (due_ms, "cluster", node.index.to_string().into_bytes()),
                 });
             }
         }
