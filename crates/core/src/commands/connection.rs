@@ -4,6 +4,7 @@ use super::command::*;
 use super::ctx::{Ctx, Origin};
 use crate::error::{self, Error, Outcome};
 use crate::node::Node;
+use crate::node::replication::Role;
 use crate::node::session::{ReplyMode, SessionId};
 use crate::num;
 use crate::version::Version;
@@ -182,7 +183,8 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     let id = ctx.id.number as i64;
     let version = ctx.version();
     let reply = &mut *ctx.reply;
-    reply.map(7);
+    let is_sentinel = ctx.node.sentinel.is_some();
+    reply.map(if is_sentinel { 6 } else { 7 });
     reply.bulk(b"server");
     reply.bulk(version.product().as_bytes());
     reply.bulk(b"version");
@@ -192,9 +194,14 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     reply.bulk(b"id");
     reply.int(id);
     reply.bulk(b"mode");
-    reply.bulk(b"standalone");
-    reply.bulk(b"role");
-    reply.bulk(b"master");
+    reply.bulk(super::info::mode(ctx.node).as_bytes());
+    if !is_sentinel {
+        reply.bulk(b"role");
+        reply.bulk(match ctx.node.replication.role {
+            Role::Master => b"master",
+            Role::Replica { .. } => b"replica",
+        });
+    }
     reply.bulk(b"modules");
     super::modules::list(reply, version);
     Ok(())

@@ -10,7 +10,11 @@ mod image;
 mod partitions;
 mod replication;
 mod request;
+mod sentinel;
+#[cfg(test)]
+mod sentinel_tests;
 pub mod snapshot;
+mod topology;
 
 use std::rc::Rc;
 
@@ -77,14 +81,15 @@ impl World {
     pub fn with_stages(options: WorldOptions, stages: Rc<dyn Stages>) -> World {
         let clock = Clock::new(options.clock, options.wall_start_ms);
         let (rngs, _) = streams(options.seed, options.nodes.len());
+        let configs = topology::configs(options.nodes, options.topology);
         let port = |config: &Config| config.get("port").unwrap_or("0").to_owned();
-        let ports: Rc<[String]> = options.nodes.iter().map(port).collect();
-        let nodes = options.nodes.into_iter().zip(rngs).enumerate();
+        let ports: Rc<[String]> = configs.iter().map(port).collect();
+        let nodes = configs.into_iter().zip(rngs).enumerate();
         let nodes = nodes
             .map(|(index, (config, rng))| Node::new(index, config, rng, clock.now(), Rc::clone(&stages)));
         let mut nodes: Vec<Node> = nodes.collect();
         nodes.iter_mut().for_each(|node| node.replication.ports = Rc::clone(&ports));
-        World {
+        let mut world = World {
             nodes,
             topology: options.topology,
             partitions: Default::default(),
@@ -95,7 +100,9 @@ impl World {
             inspects_requests: false,
             has_lost_inputs: false,
             sessions: Vec::new(),
-        }
+        };
+        world.take_places();
+        world
     }
 
     /// Returns what the nodes were for one another when the world began.
@@ -211,6 +218,7 @@ impl World {
             self.resume_node(index);
             self.nodes[index].serve_ready_keys();
         }
+        self.take_places();
     }
 
     // ---- inputs --------------------------------------------------------------------------------------------------
