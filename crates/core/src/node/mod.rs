@@ -326,6 +326,7 @@ impl Node {
         let ports = self.replication.ports.clone();
         self.replication = Default::default();
         self.replication.ports = ports;
+        self.sentinel = None;
         self.functions = Default::default();
         self.store = Store::new(self.config.databases, self.store.now, self.config.limits());
         self.eviction = Default::default();

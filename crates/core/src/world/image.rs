@@ -27,7 +27,7 @@ impl World {
 
     /// Takes a line; `what` is its first word. Returns `None` if it is malformed.
     pub fn take_image(&mut self, what: &[u8], line: &mut Reader) -> Option<()> {
-        let index: usize = line.value()?;
+        let (index, nodes): (usize, usize) = (line.value()?, self.nodes.len());
         let node = self.nodes.get_mut(index)?;
         if what == b"JUMP" {
             node.wall_jump_ms = line.value()?;
@@ -35,6 +35,9 @@ impl World {
             return Some(());
         }
         node.take_image(what, line)?;
+        if node.sentinel.as_ref().is_some_and(|sentinel| sentinel.nodes().any(|known| known >= nodes)) {
+            return None;
+        }
         // A node follows another that is there, and not itself through others.
         let mut above = index;
         for _ in 0..self.nodes.len() {
@@ -49,6 +52,11 @@ impl World {
     /// Connects what the lines have said about single nodes.
     pub fn finish_image(&mut self) {
         (0..self.nodes.len()).for_each(|node| self.show_peers(node));
+        let run_ids: Vec<String> = self.nodes.iter().map(|node| node.run_id.clone()).collect();
+        self.nodes
+            .iter_mut()
+            .filter_map(|node| node.sentinel.as_mut())
+            .for_each(|sentinel| sentinel.know(&run_ids));
         self.has_lost_inputs =
             self.nodes.iter().any(|node| node.sessions.iter().any(|session| session.is_input_lost));
         self.update_inspection();

@@ -8,6 +8,7 @@
 mod clients;
 mod data;
 mod replication;
+mod sentinel;
 
 use super::states::{STATES, State};
 use super::{Node, Pause, Session};
@@ -24,6 +25,7 @@ impl Node {
         self.image_of_users(&mut lines);
         self.image_of_data(&mut lines);
         self.image_of_replication(&mut lines);
+        self.image_of_sentinel(&mut lines);
         self.image_of_clients(&mut lines);
         lines
     }
@@ -58,6 +60,7 @@ impl Node {
             b"USER" => self.take_user(line)?,
             b"KEY" | b"LIBRARIES" | b"SCRIPT" => self.take_data(what, line)?,
             b"REPLICA" | b"OFFSET" | b"TRANSIT" => self.take_replication(what, line)?,
+            b"SENTINEL" => self.take_sentinel(line)?,
             _ => self.take_client(what, line)?,
         }
         Some(())

@@ -55,7 +55,7 @@ pub struct Sentinel {
     pub masters: Vec<Master>,
     /// When the process ends, as SENTINEL SIMULATE-FAILURE asks for: bits of [`CRASHES`].
     pub crashes: u8,
-    timer: TimerId,
+    pub(super) timer: TimerId,
 }
 
 /// A master that a sentinel watches.
@@ -231,7 +231,7 @@ impl Replica {
 }
 
 impl Master {
-    fn new(settings: MasterSettings, node: Option<usize>, now_ms: u64) -> Master {
+    pub(super) fn new(settings: MasterSettings, node: Option<usize>, now_ms: u64) -> Master {
         Master {
             own: Instance::new(settings.address.clone(), node, false, now_ms),
             config_epoch: settings.config_epoch,
@@ -335,6 +335,26 @@ impl Sentinel {
     pub fn master_mut(&mut self, name: &[u8]) -> Result<&mut Master, Error> {
         let found = self.masters.iter_mut().find(|master| master.settings.name.as_bytes() == name);
         found.ok_or(settings::NO_SUCH_MASTER)
+    }
+
+    /// Returns the nodes of the world that it knows.
+    pub fn nodes(&self) -> impl Iterator<Item = usize> {
+        self.masters.iter().flat_map(|master| {
+            let others = master.replicas.iter().map(|replica| replica.own.node);
+            others.chain(master.peers.iter().map(|peer| peer.own.node)).chain([master.own.node]).flatten()
+        })
+    }
+
+    /// Knows from now on the identifiers of the runs of all nodes.
+    pub fn know(&mut self, run_ids: &[String]) {
+        let instances = self.masters.iter_mut().flat_map(|master| {
+            std::iter::once(&mut master.own).chain(master.replicas.iter_mut().map(|replica| &mut replica.own))
+        });
+        for instance in instances {
+            if let Some(run_id) = instance.node.and_then(|node| run_ids.get(node)) {
+                instance.run_id.clone_from(run_id);
+            }
+        }
     }
 
     fn time_ms(&self, name: &str) -> u64 {

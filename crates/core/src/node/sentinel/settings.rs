@@ -9,6 +9,9 @@ use crate::num;
 
 pub const NO_SUCH_MASTER: Error = Error::new("ERR No such master with that name");
 
+/// Why a line about a master is refused that no line before it names.
+pub const NO_SUCH_MASTER_LINE: &str = "No such master with specified name.";
+
 /// Where a process listens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Address {
@@ -111,6 +114,31 @@ impl MasterSettings {
             renames: Vec::new(),
             config_epoch: 0,
         })
+    }
+
+    fn lines(&self) -> Vec<Vec<String>> {
+        let Address { host, port } = &self.address;
+        let line = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
+        let mut lines =
+            vec![line(&["monitor", &self.name, host, &port.to_string(), &self.quorum.to_string()])];
+        for (name, number) in [
+            ("down-after-milliseconds", self.down_after_ms),
+            ("failover-timeout", self.failover_timeout_ms),
+            ("parallel-syncs", self.parallel_syncs.into()),
+            ("master-reboot-down-after-period", self.reboot_down_after_ms),
+            ("config-epoch", self.config_epoch),
+        ] {
+            lines.push(line(&[name, &self.name, &number.to_string()]));
+        }
+        let scripts = [
+            ("notification-script", &self.notification_script),
+            ("client-reconfig-script", &self.client_reconfig_script),
+        ];
+        for (name, script) in scripts {
+            lines.extend(script.iter().map(|script| line(&[name, &self.name, script])));
+        }
+        lines.extend(self.renames.iter().map(|(from, to)| line(&["rename-command", &self.name, from, to])));
+        lines
     }
 
     /// Sets an option from the words that begin with it. Returns how many words that took.
@@ -289,9 +317,21 @@ impl SentinelSettings {
         Ok(())
     }
 
+    /// Returns lines that lead to these settings, without passwords, which decide nothing here.
+    pub fn lines(&self) -> Vec<Vec<String>> {
+        let own = [("myid", self.id.clone()), ("current-epoch", Some(self.epoch.to_string()))];
+        let own = own.into_iter().filter_map(|(name, value)| Some(vec![name.to_owned(), value?]));
+        let scripts = if self.allows_scripts { "no" } else { "yes" };
+        let scripts = vec!["deny-scripts-reconfig".to_owned(), scripts.to_owned()];
+        let globals = Globals::NAMES.iter().filter(|name| **name != "sentinel-pass");
+        let globals = globals.map(|name| vec![(*name).to_owned(), self.globals.get(name)]);
+        let masters = self.masters.iter().flat_map(MasterSettings::lines);
+        own.chain([scripts]).chain(globals).chain(masters).collect()
+    }
+
     fn named(&mut self, name: &str) -> Result<&mut MasterSettings, String> {
         let found = self.masters.iter_mut().find(|master| master.name == name);
-        found.ok_or_else(|| "No such master with specified name.".to_owned())
+        found.ok_or_else(|| NO_SUCH_MASTER_LINE.to_owned())
     }
 }
 
