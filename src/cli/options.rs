@@ -15,6 +15,7 @@ use super::drop_in::process::ProcessOptions;
 use super::drop_in::{self, Identity};
 use crate::net::Endpoint;
 use redlatch_core::node::Config;
+use redlatch_core::node::sentinel::settings::NO_SUCH_MASTER_LINE as NO_SUCH_MASTER;
 use redlatch_core::topology::Topology;
 use redlatch_core::version::{UnknownVersion, Version};
 use redlatch_core::world::ClockMode;
@@ -227,6 +228,9 @@ impl Options {
     /// # Errors
     /// The exit code, after the help or an error message has been printed.
     pub fn parse_as(identity: Identity, args: impl IntoIterator<Item = String>) -> Result<Options, ExitCode> {
+        let mut args: Vec<String> = args.into_iter().collect();
+        let is_sentinel = args.iter().any(|arg| arg == drop_in::SENTINEL);
+        args.retain(|arg| arg != drop_in::SENTINEL);
         let arguments = match identity.is_drop_in() {
             true => Arguments::split(args, |name| !OWN.contains(&name)),
             false => Arguments::split(args, is_directive),
@@ -244,7 +248,7 @@ impl Options {
             return Err(ExitCode::SUCCESS);
         }
         let explains = cli.explain_config;
-        let options = Options::new(identity, cli, &arguments).map_err(|message| {
+        let options = Options::new(identity, is_sentinel, cli, &arguments).map_err(|message| {
             match identity.is_drop_in() {
                 true => eprintln!("{message}"),
                 false => eprintln!("redlatch: {message}"),
@@ -258,13 +262,26 @@ impl Options {
         Ok(options)
     }
 
-    fn new(identity: Identity, mut cli: Cli, arguments: &Arguments) -> Result<Options, String> {
+    fn new(
+        identity: Identity,
+        is_sentinel: bool,
+        mut cli: Cli,
+        arguments: &Arguments,
+    ) -> Result<Options, String> {
         let mut config = Config::new(cli.emulated(identity));
+        if is_sentinel {
+            if cli.config_file.is_none() {
+                return Err("Sentinel needs config file on disk to save state. Exiting...".to_owned());
+            }
+            config.sentinel = Some(Box::default());
+            config.set_at_start("protected-mode", b"no")?;
+        }
         if identity.is_drop_in() {
             config.set_at_start("bind", b"* -::*")?;
         }
         let mut settings = Settings::new(&mut cli, &mut config);
         settings.read(identity, arguments)?;
+        settings.read_late_lines()?;
         let Settings { process, warnings, given, .. } = settings;
         // Names of Redlatch's own files are relative to where it was started.
         for path in [&mut cli.trace, &mut cli.trace_dir].into_iter().flatten() {
@@ -329,8 +346,9 @@ impl Cli {
     }
 
     /// Returns the port of each server.
-    fn ports(&self) -> Result<Vec<u16>, String> {
-        let given = if self.port.is_empty() { &[6379][..] } else { &self.port };
+    fn ports(&self, config: &Config) -> Result<Vec<u16>, String> {
+        let default_port = if config.sentinel.is_some() { 26_379 } else { 6_379 };
+        let given = if self.port.is_empty() { &[default_port][..] } else { &self.port };
         let Some(topology) = self.topology else { return Ok(given.to_vec()) };
         let count = topology.parts().len();
         match *given {
@@ -366,7 +384,7 @@ impl Cli {
             addresses.push(Ipv4Addr::LOCALHOST.into());
         }
         let mut nodes = Vec::new();
-        for (index, port) in self.ports()?.into_iter().enumerate() {
+        for (index, port) in self.ports(config)?.into_iter().enumerate() {
             let mut config = config.clone();
             config.set_at_start("port", port.to_string().as_bytes())?;
             let listens = port != 0 || !identity.is_drop_in();
@@ -410,7 +428,7 @@ fn parse_port(text: &str) -> Result<u16, String> {
 /// Returns whether an option is a line of redis.conf.
 fn is_directive(name: &str) -> bool {
     let is_known = || Version::ALL.iter().any(|&version| Config::new(version).get(name).is_some());
-    const BESIDES: [&str; 4] = ["include", "loadmodule", "rename-command", "user"];
+    const BESIDES: [&str; 5] = ["include", "loadmodule", "rename-command", "sentinel", "user"];
     !OWN.contains(&name) && !OWN_SETTINGS.contains(&name) && (BESIDES.contains(&name) || is_known())
 }
 
@@ -425,6 +443,8 @@ struct Settings<'a> {
     process: ProcessOptions,
     warnings: Vec<String>,
     given: Vec<(String, bool)>,
+    /// Lines about masters that later lines name.
+    late_lines: Vec<Vec<String>>,
 }
 
 impl Settings<'_> {
@@ -440,6 +460,7 @@ impl Settings<'_> {
             process: ProcessOptions::default(),
             warnings: Vec::new(),
             given: Vec::new(),
+            late_lines: Vec::new(),
         }
     }
 
@@ -475,6 +496,7 @@ impl Settings<'_> {
                 };
                 return Ok(self.config.rename_command(from.as_bytes(), to.as_bytes())?);
             }
+            "sentinel" => return self.apply_to_sentinel(values),
             "user" => return Ok(self.config.add_user(values)?),
             "replicaof" | "slaveof" if values.len() != 2 => {
                 return Err("wrong number of arguments".to_owned());
@@ -495,6 +517,24 @@ impl Settings<'_> {
         }
         self.has_save |= name == "save";
         self.note(name, values, &text)
+    }
+
+    /// Applies a line about what a sentinel watches. It may come before the line that names its master.
+    fn apply_to_sentinel(&mut self, values: &[String]) -> Result<(), String> {
+        let settings =
+            self.config.sentinel.as_mut().ok_or("sentinel directive while not in sentinel mode")?;
+        match settings.read_line(values) {
+            Err(why) if why == NO_SUCH_MASTER => self.late_lines.push(values.to_vec()),
+            outcome => outcome?,
+        }
+        self.given.push((format!("sentinel {}", values[0]), true));
+        Ok(())
+    }
+
+    /// Applies the lines about masters that had no name yet.
+    fn read_late_lines(&mut self) -> Result<(), String> {
+        let Some(settings) = &mut self.config.sentinel else { return Ok(()) };
+        self.late_lines.iter().try_for_each(|values| settings.read_line(values))
     }
 
     /// Keeps what a line says to the process.

@@ -85,6 +85,10 @@ fn in_runtime<T>(options: Options, act: impl AsyncFnOnce(Options) -> Result<T, S
 
 async fn run(options: Options) -> Result<(), String> {
     let is_drop_in = options.identity.is_drop_in();
+    let is_sentinel = options.nodes.iter().any(|node| node.config.sentinel.is_some());
+    if is_sentinel {
+        log::begin_sentinel();
+    }
     if is_drop_in {
         log::greet_starting(options.version(), options.process.is_configured);
     }
@@ -93,19 +97,22 @@ async fn run(options: Options) -> Result<(), String> {
     // The signal handlers come first: whoever reads the ready line may send a signal at once.
     let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
     let version = configs[0].version;
-    let server = start(&options, configs, |_| {})?;
+    let port = configs[0].get("port").unwrap_or("0").to_owned();
+    let mut sentinel = None;
+    let server = start(&options, configs, |lab| sentinel.clone_from(&lab.world().nodes()[0].sentinel))?;
     tell_about_settings(&options);
     if options.ready_json {
         println!("{}", ready_line(&options, &listeners));
     }
     match is_drop_in {
         _ if options.ready_json => {}
+        true if sentinel.is_some() => sentinel.iter().for_each(|own| log::greet_sentinel(own, &port)),
         true => log::greet_ready(version, listeners.iter().filter_map(|listener| listener.endpoint().ok())),
         false => greet(version, &listeners),
     }
     server.run(listeners, stop.received(&server)).await;
     if is_drop_in {
-        log::say_goodbye(version);
+        log::say_goodbye(version, is_sentinel);
     }
     Ok(())
 }

@@ -84,7 +84,8 @@ pub fn ranges(slots: impl Iterator<Item = u16>) -> Vec<(u16, u16)> {
 /// Returns the slots of one of `masters` that share all of them evenly, as `redis-cli --cluster create` assigns them.
 pub fn even_share(master: usize, masters: usize) -> std::ops::Range<u16> {
     let each = SLOTS as f64 / masters as f64;
-    let bound = |master: usize| if master == masters { SLOTS as u16 } else { (master as f64 * each).round() as u16 };
+    let bound =
+        |master: usize| if master == masters { SLOTS as u16 } else { (master as f64 * each).round() as u16 };
     bound(master)..bound(master + 1)
 }
 
@@ -94,7 +95,9 @@ mod tests {
 
     #[test]
     fn keys_have_the_slots_of_redis() {
-        for (key, slot) in [("foo", 12182), ("123456789", 12739), ("", 0), ("{foo}bar", 12182), ("{}foo", 9500)] {
+        for (key, slot) in
+            [("foo", 12182), ("123456789", 12739), ("", 0), ("{foo}bar", 12182), ("{}foo", 9500)]
+        {
             assert_eq!(hash_slot(key.as_bytes()), slot, "{key}");
         }
     }

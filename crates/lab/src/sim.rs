@@ -91,9 +91,6 @@ impl Default for SimOptions {
     }
 }
 
-/// The port of the first node of a topology.
-const BASE_PORT: u16 = 6379;
-
 impl SimOptions {
     /// Sets the seed of random choices.
     pub fn seed(mut self, seed: u64) -> SimOptions {
@@ -152,16 +149,7 @@ impl SimOptions {
                 .set_at_start(name, value.as_bytes())
                 .map_err(|why| OptionsError::Setting { name: name.to_owned(), why })?;
         }
-        let mut configs = vec![config; self.nodes];
-        if self.topology.is_some() {
-            // Nodes of a topology name one another by their ports.
-            for (port, config) in (BASE_PORT..).zip(&mut configs) {
-                config
-                    .set_at_start("port", port.to_string().as_bytes())
-                    .map_err(|why| OptionsError::Setting { name: "port".to_owned(), why })?;
-            }
-        }
-        Ok(configs)
+        Ok(vec![config; self.nodes])
     }
 }
 

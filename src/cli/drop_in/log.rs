@@ -5,7 +5,7 @@ use std::fs::OpenOptions;
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tracing::{Event, Level, Subscriber};
@@ -18,6 +18,7 @@ use super::{Identity, product};
 use crate::cli::output::Lenient;
 use crate::net::Endpoint;
 use redlatch_core::node::Config;
+use redlatch_core::node::sentinel::Sentinel;
 use redlatch_core::version::Version;
 
 /// What is logged, in which form and where.
@@ -82,8 +83,8 @@ impl MakeWriter<'_> for Stdout {
     }
 }
 
-/// Whether the server has begun: until then the lines are those of its child process.
-static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
+/// The letter of lines: that of a child process, until the server has begun.
+static ROLE: AtomicU8 = AtomicU8::new(b'C');
 
 /// Lines as redis-server writes them: `PID:M 22 Nov 2026 10:00:00.000 * text`, in UTC.
 struct ServersForm;
@@ -97,7 +98,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>, N: for<'a> FormatFields<'a> + 'stat
         mut writer: Writer<'_>,
         event: &Event,
     ) -> fmt::Result {
-        let role = if HAS_BEGUN.load(Ordering::Relaxed) { 'M' } else { 'C' };
+        let role = char::from(ROLE.load(Ordering::Relaxed));
         let mark = match *event.metadata().level() {
             Level::TRACE => '.',
             Level::DEBUG => '-',
@@ -140,7 +141,22 @@ pub fn greet_starting(version: Version, is_configured: bool) {
         true => tracing::info!("Configuration loaded"),
         false => tracing::warn!("Warning: no config file specified, using the default config."),
     }
-    HAS_BEGUN.store(true, Ordering::Relaxed);
+    let _ = ROLE.compare_exchange(b'C', b'M', Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Marks the lines from here on as those of a sentinel.
+pub fn begin_sentinel() {
+    ROLE.store(b'X', Ordering::Relaxed);
+}
+
+/// Writes the lines that a sentinel writes when it accepts connections. Harnesses wait for its id.
+pub fn greet_sentinel(sentinel: &Sentinel, port: &str) {
+    tracing::info!("Running mode=sentinel, port={port}.");
+    tracing::info!("Sentinel ID is {}", sentinel.id);
+    tracing::info!(
+        "This is Redlatch {}: it watches masters of its own process alone",
+        env!("CARGO_PKG_VERSION")
+    );
 }
 
 /// Writes the lines that a server writes when it accepts connections.
@@ -173,8 +189,9 @@ pub fn greet_ready(version: Version, endpoints: impl Iterator<Item = Endpoint>) 
 }
 
 /// Writes the last line of a server.
-pub fn say_goodbye(version: Version) {
-    tracing::warn!("{} is now ready to exit, bye bye...", product(version));
+pub fn say_goodbye(version: Version, is_sentinel: bool) {
+    let product = if is_sentinel { "Sentinel" } else { product(version) };
+    tracing::warn!("{product} is now ready to exit, bye bye...");
 }
 
 #[cfg(test)]

@@ -31,13 +31,21 @@ impl Identity {
         let name = Path::new(program).file_name().map_or("".into(), |name| name.to_string_lossy());
         match &*name {
             name if name.starts_with("redis-server") => Identity::RedisServer,
+            name if name.starts_with("redis-sentinel") => Identity::RedisServer,
             name if name.starts_with("valkey-server") => Identity::ValkeyServer,
+            name if name.starts_with("valkey-sentinel") => Identity::ValkeyServer,
             _ => Identity::Redlatch,
         }
     }
 
     pub fn is_drop_in(self) -> bool {
         self != Identity::Redlatch
+    }
+
+    /// Returns whether a program of this path is a sentinel whatever its arguments are.
+    fn is_sentinel(program: &str) -> bool {
+        let name = Path::new(program).file_name().map_or("".into(), |name| name.to_string_lossy());
+        name.starts_with("redis-sentinel") || name.starts_with("valkey-sentinel")
     }
 
     /// Returns the name of the server.
@@ -59,7 +67,10 @@ impl Identity {
 }
 
 /// What redis-server does instead of serving.
-const NOT_SERVED: [&str; 3] = ["--test-memory", "--check-system", "--sentinel"];
+const NOT_SERVED: [&str; 2] = ["--test-memory", "--check-system"];
+
+/// The argument that makes a server a sentinel.
+pub const SENTINEL: &str = "--sentinel";
 
 /// Refuses an option for something that only the real server does.
 ///
@@ -100,6 +111,9 @@ pub fn main(identity: Identity, mut args: Vec<String>) -> ExitCode {
     }
     if let Err(exit) = refuse_not_served(&args) {
         return exit;
+    }
+    if Identity::is_sentinel(&args[0]) {
+        args.push(SENTINEL.to_owned());
     }
     args.splice(1..1, extra_args());
     match Options::parse_as(identity, args) {

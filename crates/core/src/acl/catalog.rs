@@ -76,10 +76,7 @@ pub(super) fn number(row: &Command, version: Version) -> Option<usize> {
 
 /// Finds a row by `name` or `container|name`, in any case.
 pub fn row_named(name: &[u8], version: Version) -> Option<&'static Command> {
-    match name.iter().position(|&byte| byte == b'|') {
-        Some(bar) => table::find_by_name(&name[..bar], version)?.subcommand(&name[bar + 1..]),
-        None => table::find_by_name(name, version),
-    }
+    table::commands(version, false).named(name)
 }
 
 /// A set of commands.

@@ -317,10 +317,9 @@ pub fn slot_stats(ctx: &mut Ctx) -> Outcome {
         b"slotsrange" if ctx.argv.len() == 5 => {
             let (first, last) = (slot(ctx.argv[3])?, slot(ctx.argv[4])?);
             if first > last {
-                return Err(format!(
-                    "ERR Start slot number {first} is greater than end slot number {last}"
-                )
-                .into());
+                return Err(
+                    format!("ERR Start slot number {first} is greater than end slot number {last}").into()
+                );
             }
             owned.into_iter().filter(|slot| (first..=last).contains(slot)).collect()
         }
@@ -348,7 +347,9 @@ fn ordered_slots(ctx: &Ctx, mut slots: Vec<u16>) -> Result<Vec<u16>, Error> {
         if words.take_with("LIMIT", 1) {
             limit = words.int()?;
             if !(1..=SLOTS as i64).contains(&limit) {
-                return Err(Error::new("ERR Limit has to lie in between 1 and 16384 (maximum number of slots)."));
+                return Err(Error::new(
+                    "ERR Limit has to lie in between 1 and 16384 (maximum number of slots).",
+                ));
             }
         } else if words.take("ASC") {
             ascends = true;

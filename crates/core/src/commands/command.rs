@@ -141,6 +141,7 @@ pub enum Group {
     List,
     PubSub,
     Scripting,
+    Sentinel,
     Server,
     Set,
     SortedSet,
@@ -165,7 +166,7 @@ impl Group {
             Group::Stream => &["stream"],
             Group::String => &["string"],
             Group::Transactions => &["transaction"],
-            Group::Cluster | Group::PubSub | Group::Server => &[],
+            Group::Cluster | Group::PubSub | Group::Sentinel | Group::Server => &[],
         }
     }
 
@@ -182,6 +183,7 @@ impl Group {
             Group::List => "list",
             Group::PubSub => "pubsub",
             Group::Scripting => "scripting",
+            Group::Sentinel => "sentinel",
             Group::Server => "server",
             Group::Set => "set",
             Group::SortedSet => "sorted-set",

@@ -185,7 +185,8 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     let mode = ctx.node.mode();
     let role = if ctx.node.replication.role == Role::Master { "master" } else { "replica" };
     let reply = &mut *ctx.reply;
-    reply.map(7);
+    let is_sentinel = ctx.node.sentinel.is_some();
+    reply.map(if is_sentinel { 6 } else { 7 });
     reply.bulk(b"server");
     reply.bulk(version.product().as_bytes());
     reply.bulk(b"version");
@@ -196,8 +197,10 @@ fn hello(ctx: &mut Ctx) -> Outcome {
     reply.int(id);
     reply.bulk(b"mode");
     reply.bulk(mode.as_bytes());
-    reply.bulk(b"role");
-    reply.bulk(role.as_bytes());
+    if !is_sentinel {
+        reply.bulk(b"role");
+        reply.bulk(role.as_bytes());
+    }
     reply.bulk(b"modules");
     super::modules::list(reply, version);
     Ok(())

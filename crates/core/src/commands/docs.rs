@@ -7,8 +7,6 @@
 
 use super::command::Command;
 use super::ctx::Ctx;
-use super::table;
-use crate::acl::row_named;
 use crate::error::Outcome;
 use crate::version::{Version, release_number};
 use crate::wire::Reply;
@@ -18,10 +16,11 @@ const SYNTAX: &str = include_str!("docs.txt");
 /// Replies with the documentation of all commands, or of those that are named.
 pub fn command_docs(ctx: &mut Ctx) -> Outcome {
     let version = ctx.version();
+    let commands = ctx.node.config.commands();
     let rows: Vec<&Command> = if ctx.argv.len() == 2 {
-        table::all(version).collect()
+        commands.rows.iter().collect()
     } else {
-        ctx.argv[2..].iter().filter_map(|name| row_named(name, version)).collect()
+        ctx.argv[2..].iter().filter_map(|name| commands.named(name)).collect()
     };
     ctx.reply.map(rows.len());
     rows.iter().for_each(|row| document(ctx.reply, row, version));
@@ -274,7 +273,7 @@ mod tests {
     #[test]
     fn every_command_has_a_line() {
         for version in Version::ALL {
-            for row in table::all(version) {
+            for row in crate::commands::table::all(version) {
                 for row in std::iter::once(row).chain(row.subcommands) {
                     let has_line = SYNTAX.lines().any(|line| line.split(' ').nth(1) == Some(row.name));
                     assert!(has_line, "{}", row.name);

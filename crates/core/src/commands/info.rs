@@ -15,6 +15,9 @@ use crate::version::Version;
 
 const FIELDS: &str = include_str!("info.txt");
 
+/// The sections that sentinels have.
+const OF_SENTINELS: [&str; 5] = ["server", "clients", "stats", "cpu", "sentinel"];
+
 pub fn info(ctx: &mut Ctx) -> Outcome {
     let asked: Vec<Vec<u8>> = ctx.argv[1..].iter().map(|word| word.to_ascii_lowercase()).collect();
     let has = |word: &str| asked.iter().any(|asked| asked == word.as_bytes());
@@ -30,7 +33,10 @@ pub fn info(ctx: &mut Ctx) -> Outcome {
             let (letters, name, kind, title) = (word(), word(), word(), word());
             let is_asked =
                 all || default && kind == "default" || has(name) || name == "modules" && has("module_list");
-            is_shown = is_asked && letters.contains(letter);
+            is_shown = match &ctx.node.sentinel {
+                Some(_) => (is_asked || default || all) && OF_SENTINELS.contains(&name),
+                None => is_asked && letters.contains(letter) && name != "sentinel",
+            };
             if is_shown {
                 report += if report.is_empty() { "# " } else { "\r\n# " };
                 report += title;
@@ -49,6 +55,11 @@ pub fn info(ctx: &mut Ctx) -> Outcome {
 fn write_field(report: &mut String, field: &str, node: &Node) {
     match field {
         "{modules}" => *report += &modules(node),
+        "{sentinel}" => {
+            let sentinel = node.sentinel.as_deref();
+            *report +=
+                &sentinel.map_or_else(String::new, |own| super::sentinel::info(own, node.config.version));
+        }
         "{commandstats}" => *report += &command_stats(node),
         "{errorstats}" => *report += &error_stats(node),
         "{latencystats}" => *report += &latency_stats(node),

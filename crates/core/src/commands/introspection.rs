@@ -2,8 +2,7 @@
 
 use super::command::*;
 use super::ctx::Ctx;
-use super::table;
-use crate::acl::{categories, row_named};
+use crate::acl::categories;
 use crate::error::{self, Error, Outcome};
 use crate::glob;
 use crate::version::Version;
@@ -108,14 +107,14 @@ pub const COMMANDS: &[Command] = &[Command {
 
 fn command(ctx: &mut Ctx) -> Outcome {
     let version = ctx.version();
-    let rows: Vec<&Command> = table::all(version).collect();
+    let rows: Vec<&Command> = ctx.node.config.commands().rows.iter().collect();
     ctx.reply.array(rows.len());
     rows.iter().for_each(|row| describe(ctx.reply, row, version));
     Ok(())
 }
 
 fn command_count(ctx: &mut Ctx) -> Outcome {
-    ctx.reply.int(table::all(ctx.version()).count() as i64);
+    ctx.reply.int(ctx.node.config.commands().rows.len() as i64);
     Ok(())
 }
 
@@ -142,9 +141,13 @@ fn command_list(ctx: &mut Ctx) -> Outcome {
             return Err(error::SYNTAX);
         }
     }
-    let version = ctx.version();
-    let with_subcommands =
-        table::all(version).flat_map(|row| std::iter::once(row).chain(row.subcommands.iter()));
+    let with_subcommands = ctx
+        .node
+        .config
+        .commands()
+        .rows
+        .iter()
+        .flat_map(|row| std::iter::once(row).chain(row.subcommands.iter()));
     let names: Vec<&str> = with_subcommands.filter(|row| keep(row)).map(|row| row.name).collect();
     ctx.reply.array(names.len());
     names.iter().for_each(|name| ctx.reply.bulk(name.as_bytes()));
@@ -159,7 +162,7 @@ fn command_info(ctx: &mut Ctx) -> Outcome {
     let names = &ctx.argv[2..];
     ctx.reply.array(names.len());
     for name in names {
-        match row_named(name, version) {
+        match ctx.node.config.commands().named(name) {
             Some(row) => describe(ctx.reply, row, version),
             None => ctx.reply.null(),
         }
@@ -310,7 +313,7 @@ fn command_getkeysandflags(ctx: &mut Ctx) -> Outcome {
 /// Returns the positions of the keys in the command that this call contains, with the flags of each.
 fn keys_of(ctx: &Ctx) -> Result<Vec<(usize, &'static [&'static str])>, Error> {
     let call = &ctx.argv[2..];
-    let row = table::find(call, ctx.version()).ok_or(Error::new("ERR Invalid command specified"))?;
+    let row = ctx.node.config.commands().find(call).ok_or(Error::new("ERR Invalid command specified"))?;
     if row.keys_of_calls.unwrap_or(row.keys).is_empty() {
         return Err(Error::new("ERR The command has no key arguments"));
     }

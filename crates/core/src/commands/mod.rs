@@ -45,6 +45,7 @@ mod random;
 mod replication;
 mod scan;
 mod scripting;
+mod sentinel;
 mod server;
 mod set_algebra;
 mod sets;

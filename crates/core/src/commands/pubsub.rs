@@ -214,6 +214,9 @@ fn unsubscribe_from(ctx: &mut Ctx, kind: SubscriptionKind) -> Outcome {
 }
 
 fn publish(ctx: &mut Ctx) -> Outcome {
+    if ctx.node.sentinel.is_some() {
+        return super::sentinel::publish(ctx);
+    }
     publish_to(ctx, SubscriptionKind::Channel)
 }
 

@@ -90,11 +90,7 @@ fn replicaof(ctx: &mut Ctx) -> Outcome {
 /// # Errors
 /// Fails if no other node of this world does: there is nothing else to replicate from.
 fn node_at(ctx: &Ctx, host: &[u8], port: &[u8]) -> Result<usize, Error> {
-    let is_local =
-        [&b"127.0.0.1"[..], b"localhost", b"::1"].iter().any(|name| host.eq_ignore_ascii_case(name));
-    let mut ports = ctx.node.replication.ports.iter().enumerate();
-    let found = ports.find(|(node, known)| known.as_bytes() == port && *node != ctx.node.index);
-    found.filter(|_| is_local).map(|(node, _)| node).ok_or_else(|| {
+    ctx.node.replication.node_at(host, port, ctx.node.index).ok_or_else(|| {
         let (host, port) = (String::from_utf8_lossy(host), String::from_utf8_lossy(port));
         format!("ERR no other node of this process listens on {host}:{port}, and Redlatch replicates between its own nodes alone")
             .into()

@@ -277,6 +277,9 @@ fn swapdb(ctx: &mut Ctx) -> Outcome {
 }
 
 fn role(ctx: &mut Ctx) -> Outcome {
+    if ctx.node.sentinel.is_some() {
+        return super::sentinel::role(ctx);
+    }
     let replication = &ctx.node.replication;
     let address = b"127.0.0.1";
     match replication.role {

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::command::Command;
+use super::command::{Command, Group};
 use super::*;
 use crate::version::Version;
 
@@ -38,6 +38,7 @@ const FAMILIES: &[&[Command]] = &[
     pubsub::COMMANDS,
     replication::COMMANDS,
     scripting::COMMANDS,
+    sentinel::COMMANDS,
     server::COMMANDS,
     set_algebra::COMMANDS,
     sets::COMMANDS,
@@ -56,40 +57,78 @@ const FAMILIES: &[&[Command]] = &[
     transactions::COMMANDS,
 ];
 
+/// The commands that sentinels have too.
+const OF_SENTINELS: [&str; 14] = [
+    "acl",
+    "auth",
+    "client",
+    "command",
+    "hello",
+    "info",
+    "ping",
+    "psubscribe",
+    "publish",
+    "punsubscribe",
+    "role",
+    "shutdown",
+    "subscribe",
+    "unsubscribe",
+];
+
 /// Returns the commands that exist in a release, as they are there, without their subcommands.
 pub fn all(version: Version) -> impl Iterator<Item = &'static Command> {
-    release(version).rows.iter()
+    commands(version, false).rows.iter()
 }
 
 /// Returns the row for a request, or `None` if there is no such command. For a command with subcommands this is the
 /// subcommand's row.
 pub fn find(argv: &[&[u8]], version: Version) -> Option<&'static Command> {
-    let command = find_by_name(argv.first()?, version)?;
-    match argv.get(1) {
-        Some(word) if !command.subcommands.is_empty() => command.subcommand(word),
-        _ => Some(command),
-    }
+    commands(version, false).find(argv)
 }
 
 /// Returns the row of a command, given its name in any case. Ignores subcommands.
 pub fn find_by_name(name: &[u8], version: Version) -> Option<&'static Command> {
-    release(version).index.find(name)
+    commands(version, false).index.find(name)
 }
 
-/// The commands of one release.
-struct Release {
-    rows: &'static [Command],
+/// The commands of the servers, or of the sentinels, of one release.
+pub struct Commands {
+    pub rows: &'static [Command],
     index: Index,
 }
 
+impl Commands {
+    /// Returns the row for a request; see [`find`].
+    pub fn find(&self, argv: &[&[u8]]) -> Option<&'static Command> {
+        let command = self.index.find(argv.first()?)?;
+        match argv.get(1) {
+            Some(word) if !command.subcommands.is_empty() => command.subcommand(word),
+            _ => Some(command),
+        }
+    }
+
+    /// Returns the row of a command or, given `container|name`, a subcommand, in any case.
+    pub fn named(&self, name: &[u8]) -> Option<&'static Command> {
+        match name.iter().position(|&byte| byte == b'|') {
+            Some(bar) => self.index.find(&name[..bar])?.subcommand(&name[bar + 1..]),
+            None => self.index.find(name),
+        }
+    }
+}
+
 /// Returns the commands of a release. They are made when they are first needed, and live as long as the process.
-fn release(version: Version) -> &'static Release {
-    static RELEASES: [OnceLock<Release>; Version::ALL.len()] =
-        [const { OnceLock::new() }; Version::ALL.len()];
-    RELEASES[version as usize].get_or_init(|| {
-        let rows = FAMILIES.iter().flat_map(|family| family.iter()).filter(|row| row.exists_in(version));
+pub fn commands(version: Version, of_sentinels: bool) -> &'static Commands {
+    static RELEASES: [[OnceLock<Commands>; 2]; Version::ALL.len()] =
+        [const { [const { OnceLock::new() }; 2] }; Version::ALL.len()];
+    RELEASES[version as usize][usize::from(of_sentinels)].get_or_init(|| {
+        let is_there = |row: &&Command| {
+            let is_theirs = row.group == Group::Sentinel || OF_SENTINELS.contains(&row.name);
+            let is_here = if of_sentinels { is_theirs } else { row.group != Group::Sentinel };
+            is_here && row.exists_in(version)
+        };
+        let rows = FAMILIES.iter().flat_map(|family| family.iter()).filter(is_there);
         let rows: &[Command] = Vec::leak(rows.map(|row| row.in_release(version)).collect());
-        Release { rows, index: Index::of(rows) }
+        Commands { rows, index: Index::of(rows) }
     })
 }
 

@@ -15,6 +15,7 @@ use crate::error::Error;
 use crate::glob;
 use crate::node::cluster::ClusterSettings;
 use crate::node::notify::Class;
+use crate::node::sentinel::SentinelSettings;
 use crate::node::session::Session;
 use crate::node::slowlog::LargeLimit;
 use crate::num;
@@ -98,6 +99,8 @@ pub struct Config {
     pub cluster: ClusterSettings,
     /// The users of `user` lines and of the file of users: the name of each, and its rules.
     pub users: Vec<Vec<Vec<u8>>>,
+    /// Whom the node watches, if it is a sentinel.
+    pub sentinel: Option<Box<SentinelSettings>>,
     /// The commands of `rename-command`: their names in the table, and the names that clients use. An empty one is none.
     renames: Vec<(&'static str, Vec<u8>)>,
     /// The bytes of unread output at which a client is disconnected, 0 for no limit: for normal clients, for replicas
@@ -137,6 +140,7 @@ impl Config {
             },
             cluster: ClusterSettings::default(),
             users: Vec::new(),
+            sentinel: None,
             renames: Vec::new(),
             output_limits: [0; 3],
         };
@@ -261,7 +265,10 @@ impl Config {
     /// Returns the row for a request, as [`table::find`] does, by the names that `rename-command` gave.
     #[inline]
     pub fn find_command(&self, argv: &[&[u8]]) -> Option<&'static Command> {
-        if self.renames.is_empty() { table::find(argv, self.version) } else { self.find_renamed(argv) }
+        match self.renames.is_empty() && self.sentinel.is_none() {
+            true => table::find(argv, self.version),
+            false => self.find_renamed(argv),
+        }
     }
 
     fn find_renamed(&self, argv: &[&[u8]]) -> Option<&'static Command> {
@@ -270,11 +277,16 @@ impl Config {
             Some((original, _)) => {
                 let mut argv: Args = argv.iter().copied().collect();
                 argv[0] = original.as_bytes();
-                table::find(&argv, self.version)
+                self.commands().find(&argv)
             }
             None if self.renames.iter().any(|(from, _)| from.as_bytes().eq_ignore_ascii_case(name)) => None,
-            None => table::find(argv, self.version),
+            None => self.commands().find(argv),
         }
+    }
+
+    /// Returns the commands of the node.
+    pub fn commands(&self) -> &'static table::Commands {
+        table::commands(self.version, self.sentinel.is_some())
     }
 
     /// Returns whether a parameter changes what the server does. The ziplist names of earlier releases count as those that

@@ -2,12 +2,13 @@
 
 use super::Node;
 use super::session::SubscriptionKind;
+use crate::image::Words;
 use crate::store::stream::StreamId;
 use crate::store::{Entry, Stream, Value};
 
 impl Node {
     /// Feeds these to `sink`: keys with their values and expiries; libraries; subscriptions; each session's number, database,
-    /// name, queue and whether it is blocked; the state of the random numbers; and the count of writes. Excludes
+    /// name, queue and whether it is blocked; the state of the random numbers; the count of writes; and what a sentinel knows. Excludes
     /// settings, cached scripts, watches and SIM.NODE states, whose effects show in the output.
     pub fn digest(&self, sink: &mut dyn FnMut(&[u8])) {
         for (index, db) in self.store.dbs.iter().enumerate() {
@@ -33,6 +34,11 @@ impl Node {
             bytes(sink, &session.name);
             number(sink, session.multi.as_ref().map_or(-1, |multi| multi.commands.len() as i64));
             number(sink, session.blocked.is_some() as i64);
+        }
+        if self.sentinel.is_some() {
+            let mut lines = Vec::new();
+            self.image_of_sentinel(&mut lines);
+            lines.into_iter().flat_map(Words::finish).for_each(|word| bytes(sink, &word));
         }
         number(sink, self.rng.clone().next_u64() as i64);
         number(sink, self.dirty as i64);

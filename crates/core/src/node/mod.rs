@@ -25,6 +25,7 @@ pub mod pubsub;
 pub mod replication;
 pub mod scripts;
 pub mod secrets;
+pub mod sentinel;
 pub mod session;
 pub mod slowlog;
 pub mod states;
@@ -108,6 +109,8 @@ pub struct Node {
     /// What the node knows of its cluster, in cluster mode.
     pub cluster: Option<Box<cluster::Cluster>>,
     pub states: states::States,
+    /// What the node watches, if it is a sentinel.
+    pub sentinel: Option<Box<sentinel::Sentinel>>,
     /// Whether requests and timers wait, as in a stopped process.
     pub paused: bool,
     /// The clients whose requests arrived while the node was paused, in the order of arrival.
@@ -171,6 +174,7 @@ impl Node {
             replication: Default::default(),
             cluster,
             states: Default::default(),
+            sentinel: None,
             paused: false,
             inbox: Vec::new(),
             stopped: false,
@@ -232,7 +236,11 @@ impl Node {
 
     /// Returns the mode that INFO and HELLO tell.
     pub fn mode(&self) -> &'static str {
-        if self.cluster.is_some() { "cluster" } else { "standalone" }
+        match (&self.sentinel, &self.cluster) {
+            (Some(_), _) => "sentinel",
+            (_, Some(_)) => "cluster",
+            _ => "standalone",
+        }
     }
 
     /// Returns the world's name for one of this node's clients.
@@ -278,6 +286,18 @@ impl Node {
         self.sessions.mark_dirty(id);
     }
 
+    /// Closes the connections of all clients, as a sentinel does after it has changed the role of a server.
+    pub fn disconnect_clients(&mut self) {
+        self.kill_all_but(None);
+    }
+
+    fn kill_all_but(&mut self, spared: Option<SessionId>) {
+        let clients =
+            self.sessions.iter().filter(|session| !session.is_control && Some(session.id) != spared);
+        let clients: Vec<SessionId> = clients.map(|session| session.id).collect();
+        clients.into_iter().for_each(|id| self.kill_session(id));
+    }
+
     /// Closes a connection at once and drops its unwritten output.
     pub fn kill_session(&mut self, id: SessionId) {
         self.unblock(id);
@@ -295,13 +315,7 @@ impl Node {
     /// Emulates the end of the process: closes all connections but one, and with `wipe` deletes the data.
     pub fn stop(&mut self, wipe: bool, but: Option<SessionId>) {
         self.stopped = true;
-        let clients = self.sessions.iter().filter(|session| !session.is_control);
-        let all: Vec<SessionId> = clients.map(|session| session.id).collect();
-        for id in all {
-            if Some(id) != but {
-                self.kill_session(id);
-            }
-        }
+        self.kill_all_but(but);
         self.abort_script();
         self.scripts.flush();
         self.run_id = self.rng.hex(40);
@@ -331,6 +345,7 @@ impl Node {
         let ports = self.replication.ports.clone();
         self.replication = Default::default();
         self.replication.ports = ports;
+        self.sentinel = None;
         self.functions = Default::default();
         self.store = Store::new(self.config.databases, self.store.now, self.config.limits());
         if let Some(cluster) = &mut self.cluster {
@@ -373,6 +388,7 @@ impl Node {
             Timer::Key { db, slot } => self.key_timer_fired(db as usize, slot),
             Timer::Blocked { slot } => self.block_timed_out(slot),
             Timer::Claim { slot } => self.claim_is_due(slot),
+            Timer::Sentinel => self.replication.wish = Some(replication::Wish::Look),
             Timer::Unpause => self.unpause(),
             Timer::Cluster => {
                 if let Some(cluster) = &mut self.cluster {

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::migration::Migration;
+use super::sentinel::Address;
 use super::session::{SessionId, SubscriptionKind, Wait};
 use super::{Node, blocking};
 use crate::store::Value;
@@ -84,6 +85,8 @@ pub enum Wish {
     Follow { master: usize },
     /// To follow one of the replicas, which becomes the master.
     HandOver { heir: usize },
+    /// To look at what it watches, as a sentinel.
+    Look,
     /// To send keys to another node.
     Migrate(Box<Migration>),
 }
@@ -121,6 +124,21 @@ pub struct Replication {
 impl Replication {
     fn is_recording(&self) -> bool {
         !self.replicas.is_empty()
+    }
+
+    /// Returns the node but one that listens on an address of this machine.
+    pub fn node_at(&self, host: &[u8], port: &[u8], but: usize) -> Option<usize> {
+        let is_local =
+            [&b"127.0.0.1"[..], b"localhost", b"::1"].iter().any(|name| host.eq_ignore_ascii_case(name));
+        let mut ports = self.ports.iter().enumerate();
+        let found = ports.find(|(node, known)| known.as_bytes() == port && *node != but);
+        found.filter(|_| is_local).map(|(node, _)| node)
+    }
+
+    /// Returns the address of a node.
+    pub fn address_of(&self, node: usize) -> Address {
+        let port = self.ports.get(node).and_then(|port| port.parse().ok());
+        Address { host: "127.0.0.1".to_owned(), port: port.unwrap_or(0) }
     }
 
     /// Notes that a key has changed.

@@ -10,6 +10,8 @@ pub enum Timer {
     Blocked { slot: u32 },
     /// The client in this session slot has been blocked until pending entries of a stream may be claimed.
     Claim { slot: u32 },
+    /// The sentinel looks at what it watches.
+    Sentinel,
     /// CLIENT PAUSE has ended.
     Unpause,
     /// Something is due in the cluster that the node belongs to.

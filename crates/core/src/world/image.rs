@@ -31,11 +31,10 @@ impl World {
 
     /// Takes a line; `what` is its first word. Returns `None` if it is malformed.
     pub fn take_image(&mut self, what: &[u8], line: &mut Reader) -> Option<()> {
-        let index: usize = line.value()?;
-        self.nodes.get(index)?;
+        let (index, nodes): (usize, usize) = (line.value()?, self.nodes.len());
         if what == b"PARTITION" {
-            let receiver = line.value()?;
-            self.nodes.get::<usize>(receiver)?;
+            let receiver = line.value().filter(|&receiver| receiver < nodes)?;
+            self.nodes.get(index)?;
             self.partitions.cut(index, receiver);
             return Some(());
         }
@@ -46,6 +45,9 @@ impl World {
             return Some(());
         }
         node.take_image(what, line)?;
+        if node.sentinel.as_ref().is_some_and(|sentinel| sentinel.nodes().any(|known| known >= nodes)) {
+            return None;
+        }
         // A node follows another that is there, and not itself through others.
         let mut above = index;
         for _ in 0..self.nodes.len() {
@@ -60,6 +62,11 @@ impl World {
     /// Connects what the lines have said about single nodes.
     pub fn finish_image(&mut self) {
         (0..self.nodes.len()).for_each(|node| self.show_peers(node));
+        let run_ids: Vec<String> = self.nodes.iter().map(|node| node.run_id.clone()).collect();
+        self.nodes
+            .iter_mut()
+            .filter_map(|node| node.sentinel.as_mut())
+            .for_each(|sentinel| sentinel.know(&run_ids));
         self.has_lost_inputs =
             self.nodes.iter().any(|node| node.sessions.iter().any(|session| session.is_input_lost));
         self.update_inspection();

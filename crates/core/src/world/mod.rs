@@ -11,7 +11,11 @@ mod image;
 mod partitions;
 mod replication;
 mod request;
+mod sentinel;
+#[cfg(test)]
+mod sentinel_tests;
 pub mod snapshot;
+mod topology;
 
 use std::rc::Rc;
 
@@ -80,14 +84,8 @@ impl World {
     pub fn with_stages(options: WorldOptions, stages: Rc<dyn Stages>) -> World {
         let clock = Clock::new(options.clock, options.wall_start_ms);
         let (rngs, _) = streams(options.seed, options.nodes.len());
+        let configs = topology::configs(options.nodes, options.topology);
         let port = |config: &Config| config.get("port").unwrap_or("0").to_owned();
-        let is_cluster = matches!(options.topology, Some(Topology::Cluster { .. }));
-        let mut configs = options.nodes;
-        if is_cluster {
-            for config in &mut configs {
-                config.set_at_start("cluster-enabled", b"yes").expect("every release has this setting");
-            }
-        }
         let ports: Rc<[String]> = configs.iter().map(port).collect();
         let nodes = configs.into_iter().zip(rngs).enumerate();
         let nodes = nodes
@@ -107,7 +105,7 @@ impl World {
             has_lost_inputs: false,
             sessions: Vec::new(),
         };
-        world.form_cluster();
+        world.take_places();
         world
     }
 
@@ -227,7 +225,7 @@ impl World {
             self.resume_node(index);
             self.nodes[index].serve_ready_keys();
         }
-        self.form_cluster();
+        self.take_places();
     }
 
     // ---- inputs --------------------------------------------------------------------------------------------------

@@ -23,7 +23,12 @@ impl World {
 
     /// Returns whether what `sender` sends now arrives at `receiver`: both run, and no partition is between them.
     pub fn reaches(&self, sender: usize, receiver: usize) -> bool {
-        self.runs(sender) && self.runs(receiver) && !self.partitions.0.contains(&(sender, receiver))
+        self.runs(sender) && self.runs(receiver) && !self.is_cut(sender, receiver)
+    }
+
+    /// Returns whether a partition keeps what `sender` sends from `receiver`.
+    pub(super) fn is_cut(&self, sender: usize, receiver: usize) -> bool {
+        self.partitions.0.contains(&(sender, receiver))
     }
 
     /// Cuts or restores one direction between two nodes.
@@ -50,6 +55,8 @@ impl World {
 
     /// Lets what watches other nodes know that one stopped, paused or runs again, or that a partition began or ended.
     pub(super) fn nodes_changed(&mut self) {
+        self.links_changed();
         self.watch_cluster();
+        self.wake_sentinels();
     }
 }

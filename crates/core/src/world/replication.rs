@@ -64,7 +64,22 @@ impl World {
         }
         self.nodes[replica].replication.link = link;
         self.deliver_writes();
+        self.wake_sentinels();
         Ok(())
+    }
+
+    /// Brings what nodes know of their masters and replicas up to date after one of them, or a connection, went down or came
+    /// back.
+    pub(super) fn links_changed(&mut self) {
+        self.deliver_writes();
+        (0..self.nodes.len()).for_each(|node| self.show_peers(node));
+    }
+
+    /// Returns whether a replica is connected to its master. A connection survives a pause.
+    fn is_linked(&self, master: usize, replica: usize) -> bool {
+        let is_stopped = self.nodes[master].stopped || self.nodes[replica].stopped;
+        let is_cut = self.is_cut(master, replica) || self.is_cut(replica, master);
+        self.nodes[replica].replication.link != Link::Down && !is_stopped && !is_cut
     }
 
     /// Delivers the entries that the links let through, also to replicas of replicas.
@@ -75,6 +90,7 @@ impl World {
                 continue;
             }
             let kept = match self.nodes[index].replication.link {
+                _ if !self.reaches(master, index) => usize::MAX,
                 Link::Up => 0,
                 Link::Lag(writes) => writes,
                 Link::Down => usize::MAX,
@@ -111,6 +127,7 @@ impl World {
         self.nodes[node].replication.link = Link::Up;
         self.resync(node, master);
         self.show_peers(master);
+        self.wake_sentinels();
         Ok(())
     }
 
@@ -122,6 +139,7 @@ impl World {
             Wish::Follow { master } => {
                 let _ = self.replicate(node, master);
             }
+            Wish::Look => self.look(node),
             Wish::Migrate(migration) => {
                 let (arrived, failure) = self.begin(migration.target).receive(&migration);
                 self.end(migration.target, None);
@@ -166,6 +184,7 @@ impl World {
         if let Role::Replica { of } = before {
             self.show_peers(of);
             self.begin(node).resume_expiry();
+            self.wake_sentinels();
         }
     }
 
@@ -174,16 +193,15 @@ impl World {
         let peer = |world: &World, index: usize, online: bool| {
             let node = &world.nodes[index];
             let port = node.config.get("port").unwrap_or("0").to_owned();
-            Peer { node: index, port, offset: node.replication.offset, online: online && !node.stopped }
+            Peer { node: index, port, offset: node.replication.offset, online }
         };
         let replicas = self.replicas_of(master);
-        let links: Vec<bool> =
-            replicas.iter().map(|&replica| self.nodes[replica].replication.link != Link::Down).collect();
+        let links: Vec<bool> = replicas.iter().map(|&replica| self.is_linked(master, replica)).collect();
         let peers = replicas.iter().zip(&links).map(|(&replica, &up)| peer(self, replica, up)).collect();
         let own = peer(self, master, true);
         self.nodes[master].replication.replicas = peers;
-        for (replica, up) in replicas.into_iter().zip(links) {
-            self.nodes[replica].replication.master = Peer { online: up && own.online, ..own.clone() };
+        for (replica, online) in replicas.into_iter().zip(links) {
+            self.nodes[replica].replication.master = Peer { online, ..own.clone() };
         }
     }
 }

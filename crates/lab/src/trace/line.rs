@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use redlatch_core::node::Config;
+use redlatch_core::node::sentinel::SentinelSettings;
 use redlatch_core::version::UnknownVersion;
 use redlatch_core::world::{ClockMode, ConnId};
 
@@ -89,6 +90,9 @@ pub struct NodeHeader {
     pub release: String,
     pub process_id: u32,
     pub config: Vec<(String, String)>,
+    /// The lines about whom the node watches, if it is a sentinel.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sentinel: Option<Vec<Vec<String>>>,
 }
 
 impl NodeHeader {
@@ -107,6 +111,15 @@ impl NodeHeader {
             config
                 .set_at_start(name, value.as_bytes())
                 .map_err(|why| LineError::BadSetting { name: name.clone(), why: why.to_string() })?;
+        }
+        if let Some(lines) = &self.sentinel {
+            let mut settings = SentinelSettings::default();
+            for line in lines {
+                let refused =
+                    |why| LineError::BadSetting { name: format!("sentinel {}", line.join(" ")), why };
+                settings.read_line(line).map_err(refused)?;
+            }
+            config.sentinel = Some(Box::new(settings));
         }
         Ok(config)
     }

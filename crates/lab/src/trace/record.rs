@@ -113,6 +113,12 @@ impl Recorder {
                 hidden.map_or(value.into(), |hidden| String::from_utf8_lossy(&hidden).into_owned().into());
             recorder.list([name.into(), value], |recorder, text: Cow<str>| recorder.text(&text));
         });
+        if let Some(sentinel) = &config.sentinel {
+            self.field("sentinel");
+            self.list(sentinel.lines(), |recorder, line| {
+                recorder.list(line, |recorder, word| recorder.text(&word));
+            });
+        }
         self.buf.push(b'}');
     }
 

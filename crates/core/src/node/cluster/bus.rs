@@ -162,7 +162,7 @@ impl Node {
             Message::View | Message::Meet | Message::Hello | Message::Welcome => self.take_view(header),
             Message::Failed(id) => self.take_failure(*id),
             Message::AskForVote { forced } => self.consider_vote(header, *forced),
-            Message::Vote => self.take_vote(header),
+            Message::Vote => self.count_vote(header),
             Message::Update { id, config_epoch, slots } => self.take_update(*id, *config_epoch, slots),
             Message::PauseForFailover => self.pause_for_failover(header.id),
             Message::Publish { kind, channel, message } => {

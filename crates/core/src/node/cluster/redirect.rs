@@ -48,7 +48,9 @@ impl Obstacle {
             Obstacle::DownForWrites => {
                 "ERR Script attempted to execute a write command while the cluster is down and readonly"
             }
-            Obstacle::Unbound if version >= Version::V7_2 => "ERR Script attempted to access a slot not served",
+            Obstacle::Unbound if version >= Version::V7_2 => {
+                "ERR Script attempted to access a slot not served"
+            }
             _ => "ERR Script attempted to access a non local key in a cluster node",
         })
     }

@@ -56,7 +56,10 @@ impl Cluster {
         }
         let waits_until_ms = self.minority_ms.map(|ms| ms + self.rejoin_ms(node_timeout_ms));
         let is_stranger = self.size() == 0 || self.members.len() == 1;
-        if is_ok && self.me().is_master() && !is_stranger && waits_until_ms.is_some_and(|until_ms| now_ms < until_ms)
+        if is_ok
+            && self.me().is_master()
+            && !is_stranger
+            && waits_until_ms.is_some_and(|until_ms| now_ms < until_ms)
         {
             return;
         }
@@ -68,7 +71,9 @@ impl Cluster {
         let suspicions = self.members.iter().filter(|member| member.health == Health::Fine);
         let suspicions = suspicions.filter_map(|member| Some(member.silent_since_ms? + node_timeout_ms));
         let recoveries = self.members.iter().filter_map(|member| match member.health {
-            Health::Failed { since_ms } if member.silent_since_ms.is_none() => Some(since_ms + 2 * node_timeout_ms + 1),
+            Health::Failed { since_ms } if member.silent_since_ms.is_none() => {
+                Some(since_ms + 2 * node_timeout_ms + 1)
+            }
             _ => None,
         });
         let retry_ms = 4 * node_timeout_ms.max(1000) + 1;

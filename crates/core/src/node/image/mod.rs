@@ -9,6 +9,7 @@ mod clients;
 mod cluster;
 mod data;
 mod replication;
+mod sentinel;
 
 use super::states::{STATES, State};
 use super::{Node, Pause, Session};
@@ -25,6 +26,7 @@ impl Node {
         self.image_of_users(&mut lines);
         self.image_of_data(&mut lines);
         self.image_of_replication(&mut lines);
+        self.image_of_sentinel(&mut lines);
         self.image_of_clients(&mut lines);
         self.image_of_cluster(&mut lines);
         lines
@@ -63,6 +65,7 @@ impl Node {
             b"MEMBER" | b"SLOTS" | b"REPORT" | b"MIGRATING" | b"IMPORTING" | b"REDIRECTED" | b"CLUSTER" => {
                 self.take_cluster(what, line)?;
             }
+            b"SENTINEL" => self.take_sentinel(line)?,
             _ => self.take_client(what, line)?,
         }
         Some(())

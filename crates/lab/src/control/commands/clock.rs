@@ -240,6 +240,7 @@ impl Lab {
                         let kind = if matches!(timer, Timer::Claim { .. }) { "claim" } else { "blocked" };
                         (due_ms, kind, client.unwrap_or(0).to_string().into_bytes())
                     }
+                    Timer::Sentinel => (due_ms, "sentinel", node.index.to_string().into_bytes()),
                     Timer::Unpause => (due_ms, "unpause", Vec::new()),
                     Timer::Cluster => (due_ms, "cluster", node.index.to_string().into_bytes()),
                 });
