@@ -4,8 +4,11 @@ use super::roles::TRY_SET;
 use crate::binding::{Arguments, COUNT};
 use crate::model::Names;
 
-pub const ARGUMENTS: Arguments =
-    Arguments { args_of: &[(TRY_SET, "'set',KEYS[1],ARGV[", COUNT)], ..Arguments::COMMON };
+pub const ARGUMENTS: Arguments = Arguments {
+    passed_args: &[("count", COUNT)],
+    args_of: &[(TRY_SET, "'set',KEYS[1],ARGV[", COUNT)],
+    ..Arguments::COMMON
+};
 
 /// Returns the names of the latch.
 pub fn names() -> Names {
