@@ -218,7 +218,7 @@ fn run(cli: &Cli) -> Result<u8, String> {
         RulesName::AsDocumented => Rules::AsDocumented,
         RulesName::Strict => Rules::Strict,
     };
-    let wanted = Wanted { except: cli.except.clone(), ..Wanted::these(cli.invariant.clone()) };
+    let wanted = Wanted::these(cli.invariant.clone()).except(cli.except.clone());
     let options = Options {
         objects: cli.object.clone(),
         wanted: wanted.clone(),

@@ -45,6 +45,11 @@ impl Wanted {
         Wanted { only, ..Wanted::default() }
     }
 
+    /// Ignores these violations.
+    pub fn except(self, except: Vec<(Invariant, Option<String>)>) -> Wanted {
+        Wanted { except, ..self }
+    }
+
     /// Selects the violations of one invariant at one operation.
     pub fn one(invariant: Invariant, operation: &str) -> Wanted {
         Wanted::these(vec![(invariant, Some(operation.to_owned()))])

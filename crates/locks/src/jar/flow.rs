@@ -76,8 +76,8 @@ struct Value {
 
 #[derive(Clone)]
 enum Is {
-    /// A constant text.
-    Text(Rc<str>),
+    /// The text of a script: an index of [`Flow::scripts`].
+    Script(usize),
     /// An array or a list: an index of [`Flow::lists`].
     List(usize),
     /// The expression that made it.
@@ -89,14 +89,14 @@ impl Value {
         Value { is, is_wide: false }
     }
 
-    fn named(mut name: String) -> Value {
+    fn named(name: impl AsRef<str>) -> Value {
+        let name = name.as_ref();
         let end = name.char_indices().nth(LONGEST).map_or(name.len(), |(end, _)| end);
-        name.truncate(end);
-        Value::new(Is::Named(name.into()))
+        Value::new(Is::Named(name[..end].into()))
     }
 
     fn unknown() -> Value {
-        Value::named("?".to_owned())
+        Value::named("?")
     }
 
     fn wide(self, is_wide: bool) -> Value {
@@ -105,7 +105,7 @@ impl Value {
 
     fn show(&self) -> String {
         match &self.is {
-            Is::Text(text) => format!("{text:?}"),
+            Is::Script(_) => "script".to_owned(),
             Is::List(_) => "list".to_owned(),
             Is::Named(name) => name.to_string(),
         }
@@ -214,9 +214,11 @@ impl Flow<'_, '_> {
             Item::String(constant) => {
                 let text = self.pool.retrieve(constant.string)?.display().to_string();
                 if (self.is_script)(&text) {
-                    self.scripts.push((text.clone(), None));
+                    self.scripts.push((text, None));
+                    Value::new(Is::Script(self.scripts.len() - 1))
+                } else {
+                    Value::named(format!("{text:?}"))
                 }
-                Value::new(Is::Text(text.into()))
             }
             Item::Integer(constant) => Value::named(constant.value.to_string()),
             Item::Long(constant) => Value::named(constant.value.to_string()),
@@ -240,16 +242,16 @@ impl Flow<'_, '_> {
                 let value = self.pop();
                 self.push(value.wide(false));
             }
-            AConstNull => self.push(Value::named("null".to_owned())),
-            IConstM1 => self.push(Value::named("-1".to_owned())),
-            IConst0 => self.push(Value::named("0".to_owned())),
-            IConst1 => self.push(Value::named("1".to_owned())),
-            IConst2 => self.push(Value::named("2".to_owned())),
-            IConst3 => self.push(Value::named("3".to_owned())),
-            IConst4 => self.push(Value::named("4".to_owned())),
-            IConst5 => self.push(Value::named("5".to_owned())),
-            LConst0 => self.push(Value::named("0".to_owned()).wide(true)),
-            LConst1 => self.push(Value::named("1".to_owned()).wide(true)),
+            AConstNull => self.push(Value::named("null")),
+            IConstM1 => self.push(Value::named("-1")),
+            IConst0 => self.push(Value::named("0")),
+            IConst1 => self.push(Value::named("1")),
+            IConst2 => self.push(Value::named("2")),
+            IConst3 => self.push(Value::named("3")),
+            IConst4 => self.push(Value::named("4")),
+            IConst5 => self.push(Value::named("5")),
+            LConst0 => self.push(Value::named("0").wide(true)),
+            LConst1 => self.push(Value::named("1").wide(true)),
             FConst0 | FConst1 | FConst2 => self.push(Value::unknown()),
             DConst0 | DConst1 => self.push(Value::unknown().wide(true)),
             BIPush { value } => self.push(Value::named(value.to_string())),
@@ -304,7 +306,7 @@ impl Flow<'_, '_> {
             }
             NewArray { .. } => {
                 self.pop();
-                self.push(Value::named("new array".to_owned()));
+                self.push(Value::named("new array"));
             }
             ArrayLength | InstanceOf { .. } => self.merge(1, false),
             MultiANewArray { dimensions, .. } => self.merge(dimensions.into(), false),
@@ -412,18 +414,14 @@ impl Flow<'_, '_> {
     /// Notes the call of a script: after its text come its keys and its arguments.
     fn note_scripts(&mut self, name: &str, args: &[Value]) {
         for (at, arg) in args.iter().enumerate() {
-            let Is::Text(text) = &arg.is else { continue };
-            let Some(script) =
-                self.scripts.iter().rposition(|(known, call)| call.is_none() && **known == **text)
-            else {
-                continue;
-            };
+            let Is::Script(script) = arg.is else { continue };
             let show = |value: Option<&Value>| -> Vec<String> {
                 value.map_or(Vec::new(), |value| self.elements(value).iter().map(Value::show).collect())
             };
-            let call =
-                Call { method: name.to_owned(), keys: show(args.get(at + 1)), args: show(args.get(at + 2)) };
-            self.scripts[script].1 = Some(call);
+            if self.scripts[script].1.is_none() {
+                let (keys, args) = (show(args.get(at + 1)), show(args.get(at + 2)));
+                self.scripts[script].1 = Some(Call { method: name.to_owned(), keys, args });
+            }
         }
     }
 

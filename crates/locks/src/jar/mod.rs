@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 mod flow;
 #[cfg(feature = "jar")]
 mod read;
+#[cfg(all(test, feature = "jar"))]
+mod tests;
 
 #[cfg(feature = "jar")]
 pub use read::{JarError, class_scripts, read, scripts};
@@ -78,16 +80,4 @@ fn site(class: &str, method: &str) -> String {
     };
     let method = method.strip_prefix("lambda$").and_then(|lambda| lambda.split('$').next()).unwrap_or(method);
     format!("{class}.{method}")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_site_is_named_by_what_people_wrote() {
-        assert_eq!(site("RedissonLock$3", "run"), "RedissonLock.run");
-        assert_eq!(site("RedissonLock$Inner", "run"), "RedissonLock$Inner.run");
-        assert_eq!(site("RedissonLock", "lambda$unlockAsync$12"), "RedissonLock.unlockAsync");
-    }
 }
