@@ -29,6 +29,7 @@ Examples:
   redlatch fuzz --jar redisson-3.4.2.jar --object rw
   redlatch fuzz --jar redisson-4.7.0.jar --invariant M2@read.unlock --seconds 20
   redlatch fuzz --jar redisson-4.7.0.jar --object rlock --exhaustive --owners 2 --depth 4
+  redlatch fuzz --jar redisson-4.7.0.jar --baseline redisson-4.6.1.jar
   redlatch fuzz --old redisson-3.8.1.jar --new redisson-3.8.2.jar --object rw
   redlatch fuzz --jar redisson-4.7.0.jar --shard 1/2 --format json >1.json      and so on for 2/2
   redlatch fuzz merge 1.json 2.json
@@ -63,9 +64,9 @@ struct Cli {
     #[arg(long, value_name = "ID", value_parser = parse_wanted)]
     except: Vec<(Invariant, Option<String>)>,
 
-    /// Report only what is new: not what this older release violates too in the same schedule at the same step, or not
-    /// what this file lists, as --write-baseline or --format json wrote it.
-    #[arg(long, value_name = "JAR|FILE", conflicts_with = "old")]
+    /// Report only what is new: not what this older release (a jar, or with --scripts a .toml file) violates too in the
+    /// same schedule at the same step, or not what this file lists, as --write-baseline or --format json wrote it.
+    #[arg(long, value_name = "FILE", conflicts_with = "old")]
     baseline: Option<PathBuf>,
 
     /// Write the violations to a file for --baseline. The exit code is then 0 or 3.
@@ -235,43 +236,35 @@ fn run(cli: &Cli) -> Result<u8, String> {
         ..Options::default()
     };
     if let (Some(old), Some(new)) = (&cli.old, &cli.new) {
-        let (old_set, new_set) = (script_set(old)?, script_set(new)?);
-        let differences = compare::compare(&old_set, &new_set, &options);
-        let (old, new) = (old.display().to_string(), new.display().to_string());
-        differences.iter().for_each(|difference| print!("{}\n", report::difference(difference, &old, &new)));
-        let mut problems = Vec::new();
-        for (set, jar) in [(&old_set, &old), (&new_set, &new)] {
-            let of_set = set.problems(&options.objects);
-            of_set.iter().for_each(|problem| print!("{jar}: {problem}\n"));
-            problems.extend(of_set);
-        }
-        print!("{} objects differ\n", differences.len());
-        return Ok(code(!differences.is_empty(), &problems));
+        return differences(old, new, &options);
     }
     let (script_set, source) = match (&cli.jar, &cli.scripts) {
         (Some(jar), _) => (script_set(jar)?, format!("--jar {}", jar.display())),
         (None, Some(file)) => (own(file)?, format!("--scripts {}", file.display())),
         (None, None) => return Err("--jar or --scripts is missing".to_owned()),
     };
+    let problems = script_set.problems(&options.objects);
     if let Some(token) = &cli.replay {
-        return Ok(replay(&script_set, cli, token, rules, &wanted)? as u8);
+        let is_violated = replay(&script_set, cli, token, rules, &wanted)?;
+        print!("{}", report::problems(&problems));
+        return Ok(code(is_violated, &problems));
     }
     let mut real =
         cli.against.as_deref().map(Real::connect).transpose().map_err(|error| error.to_string())?;
-    let problems = script_set.problems(&options.objects);
     let reports = fuzz::run(&script_set, &options)
         .map_err(|error| format!("{error}\n{}", report::problems(&problems)).trim_end().to_owned())?;
     match cli.format {
         Format::Text => {
             for report in &reports {
                 for cause in report::causes(&report.findings) {
-                    let finding = cause[0];
-                    print!("{}{}", report::text(finding, &source), report::further(&cause));
-                    if let Some(real) = &mut real {
-                        print!("  {}\n", compared(real, &finding.lines)?);
-                    }
-                    if cli.emit_test {
-                        print!("\n{}\n", report::test(finding));
+                    print!("{}{}", report::text(cause[0], &source), report::further(&cause));
+                    for finding in cause {
+                        if let Some(real) = &mut real {
+                            print!("  {}: {}\n", report::name(finding), compared(real, &finding.lines)?);
+                        }
+                        if cli.emit_test {
+                            print!("\n{}\n", report::test(finding));
+                        }
                     }
                     print!("\n");
                 }
@@ -296,6 +289,25 @@ fn run(cli: &Cli) -> Result<u8, String> {
     Ok(code(reports.iter().any(|report| !report.findings.is_empty()), &problems))
 }
 
+/// Prints the differences between two releases, and what was not compared. Returns the exit code.
+fn differences(old: &Path, new: &Path, options: &Options) -> Result<u8, String> {
+    let sets = [(script_set(old)?, old.display().to_string()), (script_set(new)?, new.display().to_string())];
+    let [(old_set, old), (new_set, new)] = &sets;
+    let differences = compare::compare(old_set, new_set, options).map_err(|error| error.to_string())?;
+    differences.iter().for_each(|difference| print!("{}\n", report::difference(difference, old, new)));
+    let mut problems = Vec::new();
+    for (set, jar) in &sets {
+        let of_set = set.problems(&options.objects);
+        of_set.iter().for_each(|problem| print!("{jar}: {problem}\n"));
+        problems.extend(of_set);
+    }
+    for (object, jar) in compare::only_in_one([old_set, new_set]).into_iter().zip([old, new]) {
+        object.iter().for_each(|object| print!("only in {jar}: {object}\n"));
+    }
+    print!("{} objects differ\n", differences.len());
+    Ok(code(!differences.is_empty(), &problems))
+}
+
 /// Runs a schedule on a real server and tells whether its replies are the same.
 fn compared(real: &mut Real, lines: &[Line]) -> Result<String, String> {
     Ok(match real.compare(lines).map_err(|error| error.to_string())? {
@@ -311,8 +323,11 @@ fn own(file: &Path) -> Result<ScriptSet, String> {
     ScriptSet::of_own(&text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
-/// Reads a baseline: a jar, or a list of violations.
+/// Reads a baseline: a jar, the description of a custom lock, or a list of violations.
 fn baseline(path: &Path) -> Result<Baseline, String> {
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        return Ok(Baseline::Release(Box::new(own(path)?)));
+    }
     let bytes = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     if bytes.starts_with(b"PK") {
         return Ok(Baseline::Release(Box::new(script_set(path)?)));

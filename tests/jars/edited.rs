@@ -87,6 +87,11 @@ fn an_edited_script_is_run() {
     let (code, said) = rlock("keeps", DELETE, "");
     assert_eq!(code, 1, "{said}");
     assert!(said.contains("violated at unlock"), "{said}");
+    // Nothing but an answer.
+    let whole = "if (redis.call('del', KEYS[1]) == 1) then redis.call(ARGV[2], KEYS[2], ARGV[1]); return 1 else return 0 end";
+    let (code, said) = rlock("answers", whole, "return 1");
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("violated at force_unlock"), "{said}");
     // One call more in the renewal.
     let (from, to) = ("redis.call('pexpire'", "redis.call('pttl', KEYS[1]); redis.call('pexpire'");
     let (code, said) = fuzz("pttl", "renewal/LockTask", from, to, &["--object", "rlock"]);

@@ -74,7 +74,10 @@ impl ScriptSet {
     /// Selects the lock scripts from those of a jar whose classes are not known.
     pub fn new(scripts: &[JarScript]) -> ScriptSet {
         let mut set = ScriptSet::default();
-        for (script, reading) in scripts.iter().zip(sites::read(scripts)) {
+        let readings = sites::read(scripts);
+        let (others, at_sites): (Vec<_>, Vec<_>) =
+            scripts.iter().zip(readings).partition(|(_, reading)| matches!(reading, Reading::Text(_)));
+        for (script, reading) in at_sites.into_iter().chain(others) {
             set.add(script, reading);
         }
         set
@@ -112,6 +115,10 @@ impl ScriptSet {
                 if known.is_some_and(|known| known.text == script.text && known.binding == binding) => {}
             Ok(_) if known.is_some() => {
                 self.problems.push(problem("another script does it".to_owned(), false));
+            }
+            Ok(_) if script.text.is_empty() => {
+                self.refused.push(role);
+                self.problems.push(problem("its text is put together when it is sent".to_owned(), false));
             }
             Ok(binding) => {
                 if let Reading::Site { text: Some(other), .. } = reading {

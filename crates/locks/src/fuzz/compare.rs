@@ -1,10 +1,11 @@
 //! Runs two releases on the same schedules, and finds the first difference that clients can see.
 
+use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::runner::{Line, Runner};
 use super::schedule::{self, Step};
-use super::{Options, runner_for, shrink};
+use super::{Options, UnknownObject, runner_for, shrink};
 use crate::model::Wanted;
 use crate::script_set::ScriptSet;
 use redlatch_core::rng::Rng;
@@ -20,15 +21,37 @@ pub struct Difference {
 }
 
 /// Searches for a difference at every object that both releases have.
-pub fn compare(old: &ScriptSet, new: &ScriptSet, options: &Options) -> Vec<Difference> {
-    let names = old.models().into_iter().map(|(name, _)| name);
-    let chosen = names
+///
+/// # Errors
+/// Fails if neither release has one of the requested objects.
+pub fn compare(
+    old: &ScriptSet,
+    new: &ScriptSet,
+    options: &Options,
+) -> Result<Vec<Difference>, UnknownObject> {
+    let mut known = names(old);
+    known.extend(names(new));
+    if let Some(unknown) = options.objects.iter().find(|object| !known.contains(object.as_str())) {
+        return Err(UnknownObject { name: unknown.clone(), known: known.into_iter().collect() });
+    }
+    let chosen = old.models().into_iter().map(|(name, _)| name);
+    let chosen = chosen
         .filter(|name| options.objects.is_empty() || options.objects.iter().any(|object| object == name));
-    chosen
-        .filter_map(|object| {
-            compare_object(object, runner_for(old, object)?, runner_for(new, object)?, options)
-        })
-        .collect()
+    let differences = chosen.filter_map(|object| {
+        compare_object(object, runner_for(old, object)?, runner_for(new, object)?, options)
+    });
+    Ok(differences.collect())
+}
+
+/// Returns the names of a release's objects.
+fn names(scripts: &ScriptSet) -> BTreeSet<&'static str> {
+    scripts.models().into_iter().map(|(name, _)| name).collect()
+}
+
+/// Returns the objects that only the first of two releases has, and those that only the second has.
+pub fn only_in_one([first, second]: [&ScriptSet; 2]) -> [BTreeSet<&'static str>; 2] {
+    let (first, second) = (names(first), names(second));
+    [&first - &second, &second - &first]
 }
 
 fn compare_object(

@@ -57,8 +57,8 @@ pub fn further(cause: &[&Finding]) -> String {
     cause.iter().skip(1).map(line).collect()
 }
 
-/// Returns `M2@read.unlock`.
-fn name(finding: &Finding) -> String {
+/// Returns the name of a violation: `M2@read.unlock`.
+pub fn name(finding: &Finding) -> String {
     format!("{}@{}", finding.violation.invariant.id(), finding.violation.operation)
 }
 

@@ -20,24 +20,20 @@ const MOST_ELEMENTS: usize = 32;
 /// The most values that are kept for the targets of jumps.
 const MOST_KEPT: usize = 4096;
 
-/// Returns the scripts that a method loads, in order, each with the call that gets it, if one does.
+/// Returns the texts that a method loads or sends as scripts, in order, each with the call that gets it, if one does. A
+/// script that is put together when it is sent is an empty text.
 ///
 /// # Errors
 /// Fails if the code is malformed.
-pub fn scripts_of(
-    code: &Code,
-    pool: &ConstantPool,
-    is_script: fn(&str) -> bool,
-) -> Result<Vec<(String, Option<Call>)>, DecodeError> {
+pub fn texts_of(code: &Code, pool: &ConstantPool) -> Result<Vec<(String, Option<Call>)>, DecodeError> {
     let mut flow = Flow {
         pool,
-        is_script,
         stack: Vec::new(),
         locals: parameters(code, pool)?,
         lists: Vec::new(),
         kept: BTreeMap::new(),
         kept_values: 0,
-        scripts: Vec::new(),
+        texts: Vec::new(),
     };
     let mut goes_on = true;
     for instruction in code.raw_instructions() {
@@ -49,7 +45,7 @@ pub fn scripts_of(
         }
         goes_on = flow.step(at, instruction)?;
     }
-    Ok(flow.scripts)
+    Ok(flow.texts)
 }
 
 /// Returns the names of a method's parameters, and of `this`, by slot.
@@ -76,8 +72,8 @@ struct Value {
 
 #[derive(Clone)]
 enum Is {
-    /// The text of a script: an index of [`Flow::scripts`].
-    Script(usize),
+    /// A constant text: an index of [`Flow::texts`], and how it is shown.
+    Text(usize, Rc<str>),
     /// An array or a list: an index of [`Flow::lists`].
     List(usize),
     /// The expression that made it.
@@ -90,9 +86,7 @@ impl Value {
     }
 
     fn named(name: impl AsRef<str>) -> Value {
-        let name = name.as_ref();
-        let end = name.char_indices().nth(LONGEST).map_or(name.len(), |(end, _)| end);
-        Value::new(Is::Named(name[..end].into()))
+        Value::new(Is::Named(cut(name.as_ref()).into()))
     }
 
     fn unknown() -> Value {
@@ -105,24 +99,27 @@ impl Value {
 
     fn show(&self) -> String {
         match &self.is {
-            Is::Script(_) => "script".to_owned(),
             Is::List(_) => "list".to_owned(),
-            Is::Named(name) => name.to_string(),
+            Is::Text(_, name) | Is::Named(name) => name.to_string(),
         }
     }
+}
+
+/// Returns the beginning of an expression.
+fn cut(name: &str) -> &str {
+    name.char_indices().nth(LONGEST).map_or(name, |(end, _)| &name[..end])
 }
 
 /// The state between two instructions.
 struct Flow<'a, 'input> {
     pool: &'a ConstantPool<'input>,
-    is_script: fn(&str) -> bool,
     stack: Vec<Value>,
     locals: BTreeMap<u16, Value>,
     lists: Vec<Vec<Value>>,
     /// The stacks with which jumps arrive at later instructions.
     kept: BTreeMap<i64, Vec<Value>>,
     kept_values: usize,
-    scripts: Vec<(String, Option<Call>)>,
+    texts: Vec<(String, Option<Call>)>,
 }
 
 impl Flow<'_, '_> {
@@ -213,12 +210,9 @@ impl Flow<'_, '_> {
         let value = match self.pool.get(index)? {
             Item::String(constant) => {
                 let text = self.pool.retrieve(constant.string)?.display().to_string();
-                if (self.is_script)(&text) {
-                    self.scripts.push((text, None));
-                    Value::new(Is::Script(self.scripts.len() - 1))
-                } else {
-                    Value::named(format!("{text:?}"))
-                }
+                let name = cut(&format!("{text:?}")).into();
+                self.texts.push((text, None));
+                Value::new(Is::Text(self.texts.len() - 1, name))
             }
             Item::Integer(constant) => Value::named(constant.value.to_string()),
             Item::Long(constant) => Value::named(constant.value.to_string()),
@@ -414,13 +408,24 @@ impl Flow<'_, '_> {
     /// Notes the call of a script: after its text come its keys and its arguments.
     fn note_scripts(&mut self, name: &str, args: &[Value]) {
         for (at, arg) in args.iter().enumerate() {
-            let Is::Script(script) = arg.is else { continue };
-            let show = |value: Option<&Value>| -> Vec<String> {
-                value.map_or(Vec::new(), |value| self.elements(value).iter().map(Value::show).collect())
+            let (keys, values) = (args.get(at + 1), args.get(at + 2));
+            let is_sent = is_eval(name) && keys.is_some_and(|keys| matches!(keys.is, Is::List(_)));
+            let text = match arg.is {
+                Is::Text(text, _) => text,
+                Is::Named(_) if is_sent => {
+                    self.texts.push((String::new(), None));
+                    self.texts.len() - 1
+                }
+                _ => continue,
             };
-            if self.scripts[script].1.is_none() {
-                let (keys, args) = (show(args.get(at + 1)), show(args.get(at + 2)));
-                self.scripts[script].1 = Some(Call { method: name.to_owned(), keys, args });
+            // A text may also go to a log.
+            let is_better = |known: &Call| is_eval(name) && !is_eval(&known.method);
+            if self.texts[text].1.as_ref().is_none_or(is_better) {
+                let show = |value: Option<&Value>| -> Vec<String> {
+                    value.map_or(Vec::new(), |value| self.elements(value).iter().map(Value::show).collect())
+                };
+                let call = Call { method: name.to_owned(), keys: show(keys), args: show(values) };
+                self.texts[text].1 = Some(call);
             }
         }
     }
@@ -456,6 +461,11 @@ impl Flow<'_, '_> {
             }
         }
     }
+}
+
+/// Returns whether a method sends scripts: `evalWriteAsync`, `syncedEval`.
+pub fn is_eval(method: &str) -> bool {
+    method.contains("eval") || method.contains("Eval")
 }
 
 /// Returns whether values of a type take two slots.

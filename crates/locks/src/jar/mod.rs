@@ -40,6 +40,7 @@ pub struct JarScript {
     pub method: String,
     /// The index among the scripts of the method, from 0.
     pub index: usize,
+    /// Empty if the method puts the text together when it sends it.
     pub text: String,
     /// How the method passes the script to the server; `None` if its byte code does not show it.
     pub call: Option<Call>,

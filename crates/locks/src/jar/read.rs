@@ -7,7 +7,8 @@ use noak::reader::Class;
 use noak::reader::attributes::{Code, RawInstruction};
 use noak::reader::cpool::ConstantPool;
 
-use super::{Jar, JarScript, flow, is_lock_class, site};
+use super::flow::{self, is_eval};
+use super::{Call, Jar, JarScript, is_lock_class, site};
 
 /// Why a jar cannot be read.
 #[derive(Debug)]
@@ -104,7 +105,7 @@ pub fn class_scripts(bytes: &[u8], scripts: &mut Vec<JarScript>) -> Result<(), n
 }
 
 /// Adds the scripts of a class file and, if `is_lock`, what its methods use.
-fn read_class(bytes: &[u8], is_lock: bool, jar: &mut Jar) -> Result<(), noak::error::DecodeError> {
+pub(super) fn read_class(bytes: &[u8], is_lock: bool, jar: &mut Jar) -> Result<(), noak::error::DecodeError> {
     let class = Class::new(bytes)?;
     let pool = class.pool();
     let path = class_name(&pool.retrieve(class.this_class())?.name.display().to_string());
@@ -117,7 +118,11 @@ fn read_class(bytes: &[u8], is_lock: bool, jar: &mut Jar) -> Result<(), noak::er
         if is_lock {
             jar.uses.entry(site(&path, &name)).or_default().extend_from_slice(&uses);
         }
-        for (text, call) in flow::scripts_of(&code, pool, is_script)? {
+        // In the class of a lock, a text is a script if it is sent as one, whatever it says.
+        let is_sent =
+            |call: &Option<Call>| is_lock && call.as_ref().is_some_and(|call| is_eval(&call.method));
+        let texts = flow::texts_of(&code, pool)?.into_iter();
+        for (text, call) in texts.filter(|(text, call)| is_script(text) || is_sent(call)) {
             let same = |script: &&JarScript| script.class == path && script.method == name;
             let index = scripts.iter().rev().take_while(same).count();
             scripts.push(JarScript {

@@ -1,6 +1,7 @@
 //! Tests of what is read from class files.
 
-use super::{JarScript, class_scripts, site};
+use super::read::read_class;
+use super::{Jar, JarScript, class_scripts, site};
 
 /// A class file under construction: a constant pool, and the code of one method.
 #[derive(Default)]
@@ -60,7 +61,13 @@ impl ClassFile {
     }
 
     /// Returns the scripts of the class.
-    fn scripts(mut self) -> Vec<JarScript> {
+    fn scripts(self) -> Vec<JarScript> {
+        let mut scripts = Vec::new();
+        class_scripts(&self.file(), &mut scripts).expect("a class file");
+        scripts
+    }
+
+    fn file(mut self) -> Vec<u8> {
         let (this, method, descriptor, code) = (
             self.named(7, "org/redisson/RedissonLock"),
             self.utf8("send"),
@@ -78,9 +85,7 @@ impl ClassFile {
         file.extend((self.code.len() as u32).to_be_bytes());
         file.extend(&self.code);
         file.extend([0; 6]);
-        let mut scripts = Vec::new();
-        class_scripts(&file, &mut scripts).expect("a class file");
-        scripts
+        file
     }
 }
 
@@ -148,4 +153,29 @@ fn a_site_is_named_by_what_people_wrote() {
     assert_eq!(site("RedissonLock$3", "run"), "RedissonLock.run");
     assert_eq!(site("RedissonLock$Inner", "run"), "RedissonLock$Inner.run");
     assert_eq!(site("RedissonLock", "lambda$unlockAsync$12"), "RedissonLock.unlockAsync");
+}
+
+#[test]
+fn a_text_is_a_script_of_a_lock_if_it_is_sent_as_one() {
+    let mut class = ClassFile::default();
+    for script in [Some("return 1"), None] {
+        class.code.push(0x2a);
+        match script {
+            Some(text) => class.load(text),
+            None => class.call(STATIC, "makeScript", "()Ljava/lang/String;"),
+        }
+        class.array(&["a"]);
+        class.array(&["b"]);
+        class.call(VIRTUAL, "syncedEval", EVAL);
+    }
+    class.load("not sent");
+    class.code.push(0xb1);
+    let file = class.file();
+    let mut jar = Jar::default();
+    read_class(&file, true, &mut jar).expect("a class file");
+    let texts: Vec<&str> = jar.scripts.iter().map(|script| &*script.text).collect();
+    assert_eq!(texts, ["return 1", ""]);
+    let mut scripts = Vec::new();
+    class_scripts(&file, &mut scripts).expect("a class file");
+    assert!(scripts.is_empty());
 }
