@@ -316,12 +316,6 @@ const PASSED_ARGS: &[Expression] = &[
     ("currentTimeMillis()", CLOCK_MS),
     ("unlockMessage", MESSAGE),
     ("UNLOCK_MESSAGE", MESSAGE),
-    ("readUnlockMessage", MESSAGE),
-    ("READ_UNLOCK_MESSAGE", MESSAGE),
-    ("zeroCountMessage", MESSAGE),
-    ("ZERO_COUNT_MESSAGE", MESSAGE),
-    ("newCountMessage", MESSAGE),
-    ("NEW_COUNT_MESSAGE", MESSAGE),
     ("getPublishCommand()", PUBLISH),
     ("timeout", LATCH_TTL),
     ("permits", COUNT),
@@ -354,6 +348,22 @@ mod tests {
         assert!(key.holds_data() && !key.takes_rest());
         assert!(rest.takes_rest() && !rest.holds_data());
         assert_ne!(key, Parameter::name("queue"));
+    }
+
+    #[test]
+    fn the_call_shows_what_the_text_of_a_changed_script_does_not() {
+        let call = |args: &[&str]| Call {
+            method: "eval".to_owned(),
+            keys: vec!["getRawName()".to_owned()],
+            args: args.iter().map(|arg| arg.to_string()).collect(),
+        };
+        let renew = super::super::rlock::roles::RENEW;
+        let binding = Binding::of_call(renew, &call(&["internalLockLeaseTime", "getLockName(threadId)"]));
+        assert_eq!(binding, Ok(Binding { keys: vec![LOCK], args: vec![LEASE_MS, OWNER] }));
+        let error = Binding::of_call(renew, &call(&["leaseTime", "?"])).unwrap_err();
+        assert_eq!(error.to_string(), "ARGV[2] is ?, which is not understood");
+        // Each meaning once: a second lease is not understood.
+        assert!(Binding::of_call(renew, &call(&["leaseTime", "leaseTime"])).is_err());
     }
 
     #[test]

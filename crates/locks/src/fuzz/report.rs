@@ -351,7 +351,53 @@ pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::invariant::Invariant;
+    use crate::violation::Violation;
+
+    fn finding(invariant: Invariant, operation: &'static str, token: &str) -> Finding {
+        Finding {
+            object: "rw",
+            violation: Violation { invariant, operation, text: String::new() },
+            rules: Rules::AsDocumented,
+            steps: schedule::decode(token).expect("a token"),
+            lines: Vec::new(),
+            schedules: 1,
+            after: Duration::ZERO,
+            first_steps: 1,
+            reduction: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn one_cause_is_an_operation_and_a_shape_of_schedules() {
+        let findings = [
+            finding(Invariant::M1, "unlock", "500600"),
+            finding(Invariant::U1, "unlock", "507602"),
+            finding(Invariant::U1, "acquire", "500600"),
+            finding(Invariant::M2, "unlock", "500610"),
+            finding(Invariant::M3, "unlock", "500"),
+        ];
+        let causes = causes(&findings);
+        let names: Vec<Vec<String>> =
+            causes.iter().map(|cause| cause.iter().copied().map(name).collect()).collect();
+        assert_eq!(
+            names,
+            [vec!["M1@unlock", "U1@unlock"], vec!["U1@acquire"], vec!["M2@unlock"], vec!["M3@unlock"]]
+        );
+        assert_eq!(further(&causes[0]), "  also: U1@unlock:  (507602)\n");
+        let report = ObjectReport {
+            object: "rw",
+            findings: findings.to_vec(),
+            schedules: 1,
+            coverage: Coverage::default(),
+            operations: Vec::new(),
+            took: Duration::ZERO,
+        };
+        assert!(junit(&[report], &[], "").contains("tests=\"4\" failures=\"4\" errors=\"0\""));
+    }
 
     #[test]
     fn files_that_are_no_reports_are_merged_to_nothing() {

@@ -1,7 +1,7 @@
 //! The keys and arguments of a read/write lock.
 
 use super::roles::{READ_ACQUIRE, READ_RENEW};
-use crate::binding::{Arguments, Draft, LEASE_MS, OWNER, OWNER_COUNT, Parameter};
+use crate::binding::{Arguments, Draft, LEASE_MS, MESSAGE, OWNER, OWNER_COUNT, Parameter};
 use crate::model::{OWNER_IDS, OWNERS};
 use crate::role::Role;
 
@@ -22,7 +22,13 @@ pub const ARGUMENTS: Arguments = Arguments {
         ("getLockName()", OWNER_KEY),
     ],
     // A renewal passes the ids of all threads that read.
-    passed_args: &[("getWriteLockName(", WRITER), ("size()", OWNER_COUNT), ("*values()", OWNER)],
+    passed_args: &[
+        ("getWriteLockName(", WRITER),
+        ("size()", OWNER_COUNT),
+        ("*values()", OWNER),
+        ("readUnlockMessage", MESSAGE),
+        ("READ_UNLOCK_MESSAGE", MESSAGE),
+    ],
     keys: &[
         ("'hincrby',KEYS[1],KEYS[", OWNER_KEY),
         ("'hdel',KEYS[1],KEYS[", OWNER_KEY),
