@@ -286,6 +286,22 @@ fn permits_are_set_and_reduced() {
     }
 }
 
+/// The renewal of a group took its owner first until 3.43.
+#[test]
+fn the_arguments_of_old_renewals_are_understood() {
+    if jars::are_missing() {
+        return;
+    }
+    for release in ["3.40.2", "3.41.0", "3.43.0", "3.44.0"] {
+        let mut options = options("faster", "G4@renew", Rules::AsDocumented);
+        options.runs = Some(2_000);
+        let report = fuzz::run(&script_set(release), &options).unwrap().remove(0);
+        assert!(report.findings.is_empty(), "{release}: {:?}", report.findings);
+        let at = report.operations.iter().position(|of| of.name == "renew").unwrap();
+        assert!(report.coverage.replies[at].iter().sum::<u64>() > 100, "{release}");
+    }
+}
+
 #[test]
 fn the_same_seed_finds_the_same() {
     if jars::are_missing() {
