@@ -9,7 +9,7 @@ use clap::Parser;
 use redlatch_lab::demo::{DEMOS, Demo};
 use redlatch_lab::schedule::{Files, MAX_BYTES, Schedule, ScheduleError};
 use redlatch_locks::jar;
-use redlatch_locks::role::role;
+use redlatch_locks::sites;
 
 /// Runs schedules: text files that say what clients send and receive, and when.
 ///
@@ -179,11 +179,9 @@ impl Files for Folder {
     fn script(&mut self, jar: &str, wanted: &str) -> Result<String, String> {
         let bytes = std::fs::read(self.0.join(jar)).map_err(|error| format!("cannot read {jar}: {error}"))?;
         let scripts = jar::scripts(&bytes).map_err(|error| format!("{jar}: {error}"))?;
-        let found = scripts.into_iter().find(|script| {
-            let role = role(script.text.as_bytes()).map(|role| role.of_class(&script.class));
-            role.is_some_and(|role| role.name() == wanted)
-        });
-        let found = found.map(|script| script.text);
+        let mut readings = sites::read(&scripts).into_iter().zip(&scripts);
+        let found = readings.find(|(reading, _)| reading.role().is_some_and(|role| role.name() == wanted));
+        let found = found.map(|(_, script)| script.text.clone());
         found.ok_or_else(|| {
             format!("{jar} has no script '{wanted}'; redlatch scripts list {jar} shows those that it has")
         })

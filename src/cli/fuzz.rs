@@ -6,19 +6,22 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
+use redlatch_locks::fuzz::baseline::{self, Baseline};
 use redlatch_locks::fuzz::real::Real;
 use redlatch_locks::fuzz::runner::Line;
 use redlatch_locks::fuzz::{self, Options, compare, report};
 use redlatch_locks::invariant::{Invariant, Rules};
 use redlatch_locks::model::{Violation, Wanted};
-use redlatch_locks::script_set::ScriptSet;
+use redlatch_locks::script_set::{Problem, ScriptSet};
 
 /// Searches the lock scripts of a Redisson release for violated invariants.
 ///
 /// Runs random schedules of several owners against the scripts in a jar, on a server in this process with a
 /// simulated clock, and checks every reply, message and key against a model of the lock. Prints each violation
-/// with the shortest schedule found that shows it. The exit code is 1 if an invariant is violated, 0 if none is,
-/// and 2 if the search cannot run.
+/// with the shortest schedule found that shows it.
+///
+/// The exit code is 1 if an invariant is violated, and 2 if the search cannot run. If no invariant is violated, it is 0,
+/// or 3 if a lock script of the jar was not run or may not be what it was run as.
 #[derive(Parser, Debug)]
 #[command(name = "redlatch fuzz", bin_name = "redlatch fuzz", max_term_width = 100)]
 #[command(after_help = "\
@@ -26,6 +29,7 @@ Examples:
   redlatch fuzz --jar redisson-3.4.2.jar --object rw
   redlatch fuzz --jar redisson-4.7.0.jar --invariant M2@read.unlock --seconds 20
   redlatch fuzz --jar redisson-4.7.0.jar --object rlock --exhaustive --owners 2 --depth 4
+  redlatch fuzz --jar redisson-4.7.0.jar --baseline redisson-4.6.1.jar
   redlatch fuzz --old redisson-3.8.1.jar --new redisson-3.8.2.jar --object rw
   redlatch fuzz --jar redisson-4.7.0.jar --shard 1/2 --format json >1.json      and so on for 2/2
   redlatch fuzz merge 1.json 2.json
@@ -55,6 +59,19 @@ struct Cli {
     /// An invariant to check: M1, or M2@read.unlock for one operation only. Can be repeated [default: all].
     #[arg(long, value_name = "ID", value_parser = parse_wanted)]
     invariant: Vec<(Invariant, Option<String>)>,
+
+    /// An invariant not to check: M1, or M2@read.unlock for one operation only. Can be repeated.
+    #[arg(long, value_name = "ID", value_parser = parse_wanted)]
+    except: Vec<(Invariant, Option<String>)>,
+
+    /// Report only what is new: not what this older release (a jar, or with --scripts a .toml file) violates too in the
+    /// same schedule at the same step, or not what this file lists, as --write-baseline or --format json wrote it.
+    #[arg(long, value_name = "FILE", conflicts_with = "old")]
+    baseline: Option<PathBuf>,
+
+    /// Write the violations to a file for --baseline. The exit code is then 0 or 3.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["old", "replay"])]
+    write_baseline: Option<PathBuf>,
 
     /// Whether to accept behaviour that Redisson documents as intended (as-documented) or to report it (strict).
     #[arg(long, value_name = "RULES", value_enum, default_value = "as-documented")]
@@ -174,7 +191,7 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
         }
     };
     match run(&cli) {
-        Ok(is_violated) => ExitCode::from(is_violated as u8),
+        Ok(code) => ExitCode::from(code),
         Err(message) => {
             eprintln!("redlatch fuzz: {message}");
             ExitCode::from(2)
@@ -182,18 +199,27 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     }
 }
 
-fn run(cli: &Cli) -> Result<bool, String> {
+/// Returns the exit code of a search.
+fn code(is_violated: bool, problems: &[Problem]) -> u8 {
+    match (is_violated, problems.is_empty()) {
+        (true, _) => 1,
+        (false, true) => 0,
+        (false, false) => 3,
+    }
+}
+
+fn run(cli: &Cli) -> Result<u8, String> {
     if cli.list {
         for invariant in Invariant::ALL {
             print!("{:4} {}\n", invariant.id(), invariant.text());
         }
-        return Ok(false);
+        return Ok(0);
     }
     let rules = match cli.rules {
         RulesName::AsDocumented => Rules::AsDocumented,
         RulesName::Strict => Rules::Strict,
     };
-    let wanted = Wanted::these(cli.invariant.clone());
+    let wanted = Wanted::these(cli.invariant.clone()).except(cli.except.clone());
     let options = Options {
         objects: cli.object.clone(),
         wanted: wanted.clone(),
@@ -206,36 +232,39 @@ fn run(cli: &Cli) -> Result<bool, String> {
         exhaustive: cli.exhaustive.then_some(cli.depth),
         jobs: cli.jobs,
         shard: cli.shard,
+        baseline: cli.baseline.as_deref().map(baseline).transpose()?,
         ..Options::default()
     };
     if let (Some(old), Some(new)) = (&cli.old, &cli.new) {
-        let differences = compare::compare(&script_set(old)?, &script_set(new)?, &options);
-        let (old, new) = (old.display().to_string(), new.display().to_string());
-        differences.iter().for_each(|difference| print!("{}\n", report::difference(difference, &old, &new)));
-        print!("{} objects differ\n", differences.len());
-        return Ok(!differences.is_empty());
+        return differences(old, new, &options);
     }
     let (script_set, source) = match (&cli.jar, &cli.scripts) {
         (Some(jar), _) => (script_set(jar)?, format!("--jar {}", jar.display())),
         (None, Some(file)) => (own(file)?, format!("--scripts {}", file.display())),
         (None, None) => return Err("--jar or --scripts is missing".to_owned()),
     };
+    let problems = script_set.problems(&options.objects);
     if let Some(token) = &cli.replay {
-        return replay(&script_set, cli, token, rules, &wanted);
+        let is_violated = replay(&script_set, cli, token, rules, &wanted)?;
+        print!("{}", report::problems(&problems));
+        return Ok(code(is_violated, &problems));
     }
     let mut real =
         cli.against.as_deref().map(Real::connect).transpose().map_err(|error| error.to_string())?;
-    let reports = fuzz::run(&script_set, &options).map_err(|error| error.to_string())?;
+    let reports = fuzz::run(&script_set, &options)
+        .map_err(|error| format!("{error}\n{}", report::problems(&problems)).trim_end().to_owned())?;
     match cli.format {
         Format::Text => {
             for report in &reports {
-                for finding in &report.findings {
-                    print!("{}", report::text(finding, &source));
-                    if let Some(real) = &mut real {
-                        print!("  {}\n", compared(real, &finding.lines)?);
-                    }
-                    if cli.emit_test {
-                        print!("\n{}\n", report::test(finding));
+                for cause in report::causes(&report.findings) {
+                    print!("{}{}", report::text(cause[0], &source), report::further(&cause));
+                    for finding in cause {
+                        if let Some(real) = &mut real {
+                            print!("  {}: {}\n", report::name(finding), compared(real, &finding.lines)?);
+                        }
+                        if cli.emit_test {
+                            print!("\n{}\n", report::test(finding));
+                        }
                     }
                     print!("\n");
                 }
@@ -243,12 +272,40 @@ fn run(cli: &Cli) -> Result<bool, String> {
             for report in &reports {
                 print!("{}", report::coverage(report));
             }
-            script_set.left_out().iter().for_each(|why| print!("not run: {why}\n"));
+            print!("{}", report::problems(&problems));
+            let outdated = options.baseline.as_ref().map(|baseline| baseline.outdated(&script_set, rules));
+            for baseline::Known { object, invariant, operation, .. } in outdated.into_iter().flatten() {
+                print!("not violated any more: {object} {}@{operation}\n", invariant.id());
+            }
         }
-        Format::Json => print!("{}", report::json(&reports, &source)),
-        Format::Junit => print!("{}", report::junit(&reports, &source)),
+        Format::Json => print!("{}", report::json(&reports, &problems, &source)),
+        Format::Junit => print!("{}", report::junit(&reports, &problems, &source)),
     }
-    Ok(reports.iter().any(|report| !report.findings.is_empty()))
+    if let Some(path) = &cli.write_baseline {
+        std::fs::write(path, baseline::list(&reports))
+            .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+        return Ok(code(false, &problems));
+    }
+    Ok(code(reports.iter().any(|report| !report.findings.is_empty()), &problems))
+}
+
+/// Prints the differences between two releases, and what was not compared. Returns the exit code.
+fn differences(old: &Path, new: &Path, options: &Options) -> Result<u8, String> {
+    let sets = [(script_set(old)?, old.display().to_string()), (script_set(new)?, new.display().to_string())];
+    let [(old_set, old), (new_set, new)] = &sets;
+    let differences = compare::compare(old_set, new_set, options).map_err(|error| error.to_string())?;
+    differences.iter().for_each(|difference| print!("{}\n", report::difference(difference, old, new)));
+    let mut problems = Vec::new();
+    for (set, jar) in &sets {
+        let of_set = set.problems(&options.objects);
+        of_set.iter().for_each(|problem| print!("{jar}: {problem}\n"));
+        problems.extend(of_set);
+    }
+    for (object, jar) in compare::only_in_one([old_set, new_set]).into_iter().zip([old, new]) {
+        object.iter().for_each(|object| print!("only in {jar}: {object}\n"));
+    }
+    print!("{} objects differ\n", differences.len());
+    Ok(code(!differences.is_empty(), &problems))
 }
 
 /// Runs a schedule on a real server and tells whether its replies are the same.
@@ -266,14 +323,29 @@ fn own(file: &Path) -> Result<ScriptSet, String> {
     ScriptSet::of_own(&text).map_err(|error| format!("{}: {error}", file.display()))
 }
 
+/// Reads a baseline: a jar, the description of a custom lock, or a list of violations.
+fn baseline(path: &Path) -> Result<Baseline, String> {
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        return Ok(Baseline::Release(Box::new(own(path)?)));
+    }
+    let bytes = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    if bytes.starts_with(b"PK") {
+        return Ok(Baseline::Release(Box::new(script_set(path)?)));
+    }
+    Baseline::parse(&String::from_utf8_lossy(&bytes)).map_err(|error| format!("{}: {error}", path.display()))
+}
+
 /// Reads the lock scripts of a jar.
 pub fn script_set(jar: &Path) -> Result<ScriptSet, String> {
     let bytes = std::fs::read(jar).map_err(|error| format!("cannot read {}: {error}", jar.display()))?;
-    let scripts =
-        redlatch_locks::jar::scripts(&bytes).map_err(|error| format!("{}: {error}", jar.display()))?;
-    let script_set = ScriptSet::new(&scripts);
+    let contents =
+        redlatch_locks::jar::read(&bytes).map_err(|error| format!("{}: {error}", jar.display()))?;
+    let script_set = ScriptSet::of_jar(&contents);
     match script_set.scripts().is_empty() {
-        true => Err(format!("{} has no known lock scripts", jar.display())),
+        true => {
+            let problems = report::problems(&script_set.problems(&[]));
+            Err(format!("{} has no known lock scripts\n{problems}", jar.display()).trim_end().to_owned())
+        }
         false => Ok(script_set),
     }
 }

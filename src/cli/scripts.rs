@@ -7,7 +7,8 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use redlatch_locks::jar::{self, JarScript};
-use redlatch_locks::role::{Role, role};
+use redlatch_locks::role::Role;
+use redlatch_locks::sites::{self, Reading};
 
 /// Shows the Lua scripts in a Redisson jar and which of them are lock scripts.
 #[derive(Parser, Debug)]
@@ -66,25 +67,40 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     }
 }
 
-fn read(jar: &Path) -> Result<Vec<JarScript>, String> {
-    let bytes = std::fs::read(jar).map_err(|error| format!("cannot read {}: {error}", jar.display()))?;
-    jar::scripts(&bytes).map_err(|error| format!("{}: {error}", jar.display()))
+/// A script of a jar and what it is.
+struct Known {
+    script: JarScript,
+    reading: Reading,
 }
 
-fn role_of(script: &JarScript) -> Option<Role> {
-    role(script.text.as_bytes()).map(|role| role.of_class(&script.class))
+impl Known {
+    /// Returns the role; `?` for a script of a lock's class that fits none, `-` for other scripts.
+    fn role(&self) -> &'static str {
+        match self.reading {
+            Reading::Unknown => "?",
+            reading => reading.role().map_or("-", Role::name),
+        }
+    }
+
+    /// Returns whether this is a script of a lock, with a role or without.
+    fn is_lock(&self) -> bool {
+        self.reading != Reading::Other
+    }
+}
+
+fn read(jar: &Path) -> Result<Vec<Known>, String> {
+    let bytes = std::fs::read(jar).map_err(|error| format!("cannot read {}: {error}", jar.display()))?;
+    let scripts = jar::scripts(&bytes).map_err(|error| format!("{}: {error}", jar.display()))?;
+    let readings = sites::read(&scripts);
+    Ok(scripts.into_iter().zip(readings).map(|(script, reading)| Known { script, reading }).collect())
 }
 
 fn list(jar: &Path, locks: bool) -> Result<u8, String> {
     let scripts = read(jar)?;
-    let mut known = 0;
-    for script in &scripts {
-        let role = role_of(script);
-        known += role.is_some() as usize;
-        if role.is_some() || !locks {
-            println!("{:28} {}", role.map_or("-", Role::name), script.name());
-        }
+    for known in scripts.iter().filter(|known| known.is_lock() || !locks) {
+        println!("{:28} {}", known.role(), known.script.name());
     }
+    let known = scripts.iter().filter(|known| known.reading.role().is_some()).count();
     println!("{} scripts, {known} of them lock scripts", scripts.len());
     Ok(0)
 }
@@ -92,10 +108,14 @@ fn list(jar: &Path, locks: bool) -> Result<u8, String> {
 fn show(jar: &Path, name: &str) -> Result<u8, String> {
     let scripts = read(jar)?;
     let mut found = false;
-    for script in &scripts {
-        let role = role_of(script).map_or("-", Role::name);
+    for known in &scripts {
+        let (role, script) = (known.role(), &known.script);
         if role == name || script.class == name || script.name() == name {
-            println!("-- {} ({role})\n{}\n", script.name(), script.text);
+            println!("-- {} ({role})", script.name());
+            if let Some(call) = &script.call {
+                println!("-- KEYS: {}\n-- ARGV: {}", call.keys.join(", "), call.args.join(", "));
+            }
+            println!("{}\n", script.text);
             found = true;
         }
     }
@@ -103,25 +123,25 @@ fn show(jar: &Path, name: &str) -> Result<u8, String> {
 }
 
 fn diff(old: &Path, new: &Path, locks: bool) -> Result<u8, String> {
-    let by_name = |scripts: Vec<JarScript>| -> BTreeMap<String, JarScript> {
-        let chosen = scripts.into_iter().filter(|script| !locks || role_of(script).is_some());
-        chosen.map(|script| (script.name(), script)).collect()
+    let by_name = |scripts: Vec<Known>| -> BTreeMap<String, Known> {
+        let chosen = scripts.into_iter().filter(|known| !locks || known.is_lock());
+        chosen.map(|known| (known.script.name(), known)).collect()
     };
     let (old, new) = (by_name(read(old)?), by_name(read(new)?));
     let mut changes = 0;
     for (name, before) in &old {
-        let role = role_of(before).map_or("-", Role::name);
+        let role = before.role();
         match new.get(name) {
             None => println!("- {name} ({role})"),
-            Some(after) if after.text != before.text => {
-                println!("~ {name} ({role})\n{}", changed(&before.text, &after.text));
+            Some(after) if after.script.text != before.script.text => {
+                println!("~ {name} ({role})\n{}", changed(&before.script.text, &after.script.text));
             }
             Some(_) => continue,
         }
         changes += 1;
     }
     for (name, after) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
-        println!("+ {name} ({})", role_of(after).map_or("-", Role::name));
+        println!("+ {name} ({})", after.role());
         changes += 1;
     }
     println!("{changes} changes");

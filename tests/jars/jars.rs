@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 
-use redlatch_locks::jar::{self, JarScript};
+use redlatch_locks::jar::{self, Jar, JarScript};
 
 use crate::support::oracle;
 
@@ -30,7 +30,16 @@ pub fn are_missing() -> bool {
 
 /// Returns the scripts of a release.
 pub fn scripts(release: &str) -> Vec<JarScript> {
+    jar(release).scripts
+}
+
+/// Returns what a release's jar shows.
+pub fn jar(release: &str) -> Jar {
+    jar::read(&bytes(release)).expect("the jar can be read")
+}
+
+/// Returns the bytes of a release's jar.
+pub fn bytes(release: &str) -> Vec<u8> {
     let jars = fetched().expect("a test that reads jars has asked whether they are there");
-    let bytes = std::fs::read(jars.join(format!("redisson-{release}.jar"))).expect("the jar was fetched");
-    jar::scripts(&bytes).expect("the jar can be read")
+    std::fs::read(jars.join(format!("redisson-{release}.jar"))).expect("the jar was fetched")
 }

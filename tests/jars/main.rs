@@ -4,6 +4,7 @@
 mod support;
 
 mod check;
+mod edited;
 mod fuzz;
 mod jars;
 mod roles;

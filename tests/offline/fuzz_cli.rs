@@ -66,3 +66,41 @@ fn junit_has_a_case_for_each_violation() {
     assert_eq!(report.matches("<testcase").count(), report.matches("<failure").count());
     assert!(report.contains("name=\"U1@release\""), "{report}");
 }
+
+#[test]
+fn known_violations_are_left_out() {
+    let with = |args: &[&str]| redlatch(&[BROKEN, args].concat());
+    let (report, code) = with(&["--except", "M1", "--except", "U1@release"]);
+    assert_eq!(code, 1);
+    assert!(!report.contains("U1 violated") && !report.contains("M1 violated"), "{report}");
+
+    let list = std::env::temp_dir().join(format!("redlatch-baseline-{}.json", std::process::id()));
+    let list = list.to_string_lossy();
+    assert_eq!(with(&["--write-baseline", &list]).1, 0);
+    let (report, code) = with(&["--baseline", &list]);
+    assert_eq!(code, 0, "{report}");
+    let sound = ["fuzz", "--scripts", "docs/locks/set-nx.toml", "--runs", "10", "--baseline", &list];
+    let (report, code) = redlatch(&sound);
+    assert_eq!(code, 0);
+    assert!(report.contains("not violated any more: own U1@release"), "{report}");
+    std::fs::remove_file(&*list).expect("the temporary file");
+
+    assert_eq!(with(&["--baseline", "docs/locks/broken.toml"]).1, 0);
+    assert_eq!(with(&["--baseline", "docs/locks/set-nx.toml"]).1, 1);
+    assert_eq!(with(&["--baseline", "Cargo.lock"]).1, 2);
+    assert_eq!(with(&["--baseline", "/nonexistent"]).1, 2);
+}
+
+#[test]
+fn violations_with_one_cause_are_one_report() {
+    let (report, _) = redlatch(&[BROKEN, &["--format", "json"]].concat());
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    let findings = report["objects"][0]["findings"].as_array().expect("findings");
+    let name = |finding: &serde_json::Value| {
+        format!("{}@{}", finding["invariant"].as_str().unwrap(), finding["operation"].as_str().unwrap())
+    };
+    let first = findings.iter().filter(|finding| finding["cause"] == name(finding)).count();
+    let (text, _) = redlatch(BROKEN);
+    assert_eq!(text.matches("repeat with:").count(), first, "{text}");
+    assert_eq!(text.matches("  also: ").count(), findings.len() - first, "{text}");
+}

@@ -1,12 +1,14 @@
 //! The meaning of a lock script's keys and arguments.
 //!
-//! The same operation takes different arguments in different releases, and the text of a script shows which: `hincrby`
-//! counts under the owner, `pexpire` gets the lease. This file has the parameters and text patterns that several
-//! objects share; each object's folder adds its own.
+//! The same operation takes different arguments in different releases. For the script of a jar, the call in the byte code
+//! shows which: `getLockName(threadId)` is the owner. For a script that a client sends to a server, only its text
+//! shows it: `hincrby` counts under the owner, `pexpire` gets the lease. This file has the parameters, expressions and
+//! text patterns that several objects share; each object's folder adds its own.
 
 use std::fmt;
 
 use super::catalogue::home;
+use super::jar::Call;
 use super::role::{Role, clock_index, owner_index};
 use super::text::{contains, digit_after, highest_index};
 
@@ -78,8 +80,6 @@ pub const CHANNEL: Parameter = Parameter::name("channel");
 /// The key that remembers the reply to a request.
 pub const LATCH: Parameter = Parameter::name("latch");
 pub const OWNER: Parameter = Parameter::argument("owner");
-/// An owner that is passed as a key, as in the first releases.
-pub const OWNER_KEY: Parameter = Parameter::data_key("owner_key");
 pub const LEASE_MS: Parameter = Parameter::argument("lease_ms");
 /// The client's clock as Unix time in ms.
 pub const CLOCK_MS: Parameter = Parameter::argument("clock_ms");
@@ -87,6 +87,8 @@ pub const CLOCK_MS: Parameter = Parameter::argument("clock_ms");
 pub const MESSAGE: Parameter = Parameter::argument("message");
 /// The publishing command: `PUBLISH` or `SPUBLISH`.
 pub const PUBLISH: Parameter = Parameter::argument("publish");
+/// The client's id, without the thread.
+pub const CLIENT: Parameter = Parameter::argument("client");
 pub const LATCH_TTL: Parameter = Parameter::argument("latch_ttl_ms");
 /// The number of permits, or by how much to count down.
 pub const COUNT: Parameter = Parameter::argument("count");
@@ -102,25 +104,37 @@ pub struct Binding {
     pub args: Vec<Parameter>,
 }
 
-/// A key or an argument whose meaning the text of a script does not show.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A key or an argument whose meaning neither the call nor the text of a script shows.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownArgument {
     /// The Lua table: `KEYS` or `ARGV`.
     table: &'static str,
     /// The index in that table, from 1.
     index: usize,
+    /// What the client passes, if that is known.
+    expression: Option<String>,
 }
 
 impl fmt::Display for UnknownArgument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}[{}] is not understood", self.table, self.index)
+        let UnknownArgument { table, index, expression } = self;
+        match expression {
+            Some(expression) => write!(f, "{table}[{index}] is {expression}, which is not understood"),
+            None => write!(f, "{table}[{index}] is not understood"),
+        }
     }
 }
 
 impl std::error::Error for UnknownArgument {}
 
+/// An expression of a client and its meaning. One that ends with a parenthesis covers all calls of that method.
+pub type Expression = (&'static str, Parameter);
+
 /// How an object's scripts take their arguments, as far as the patterns shared by all objects do not show it.
 pub struct Arguments {
+    /// What clients pass as keys, and as arguments.
+    pub passed_keys: &'static [Expression],
+    pub passed_args: &'static [Expression],
     /// Text before the index of a key.
     pub keys: &'static [(&'static str, Parameter)],
     /// Text before the index of an argument, in the scripts of one role.
@@ -140,6 +154,8 @@ pub struct Arguments {
 impl Arguments {
     /// The arguments of an object that needs only the shared patterns.
     pub const COMMON: Arguments = Arguments {
+        passed_keys: &[],
+        passed_args: &[],
         keys: &[],
         args_of: &[],
         args: &[],
@@ -179,6 +195,17 @@ fn set(parameters: &mut [Option<Parameter>], index: Option<usize>, parameter: Pa
 }
 
 impl Binding {
+    /// Determines the keys and arguments of a script from the call in the client's byte code.
+    ///
+    /// # Errors
+    /// Fails if the client passes something whose meaning is not known.
+    pub fn of_call(role: Role, call: &Call) -> Result<Binding, UnknownArgument> {
+        let arguments = home(role).map_or(&Arguments::COMMON, |object| object.arguments);
+        let keys = meanings("KEYS", &call.keys, [arguments.passed_keys, PASSED_KEYS])?;
+        let args = meanings("ARGV", &call.args, [arguments.passed_args, PASSED_ARGS])?;
+        Ok(Binding { keys, args })
+    }
+
     /// Determines the arguments of a script with a known role from its text.
     ///
     /// # Errors
@@ -192,10 +219,34 @@ impl Binding {
     }
 }
 
+/// Returns the meanings of expressions. Where an expression has several meanings, each is used once, in order.
+fn meanings(
+    table: &'static str,
+    expressions: &[String],
+    known: [&[Expression]; 2],
+) -> Result<Vec<Parameter>, UnknownArgument> {
+    let mut meanings = Vec::new();
+    for (at, expression) in expressions.iter().enumerate() {
+        let covers = |words: &str| match words.ends_with('(') {
+            true => expression.starts_with(words),
+            false => expression == words,
+        };
+        let mut fitting = known.into_iter().flatten().filter(|(words, _)| covers(words));
+        let Some((_, parameter)) = fitting.find(|(_, parameter)| !meanings.contains(parameter)) else {
+            let expression = Some(expression.clone());
+            return Err(UnknownArgument { table, index: at + 1, expression });
+        };
+        meanings.push(*parameter);
+    }
+    Ok(meanings)
+}
+
 fn whole(table: &'static str, parameters: Vec<Option<Parameter>>) -> Result<Vec<Parameter>, UnknownArgument> {
     let parameters = parameters.into_iter().enumerate();
     parameters
-        .map(|(index, parameter)| parameter.ok_or(UnknownArgument { table, index: index + 1 }))
+        .map(|(index, parameter)| {
+            parameter.ok_or(UnknownArgument { table, index: index + 1, expression: None })
+        })
         .collect()
 }
 
@@ -245,6 +296,32 @@ fn by_words(role: Role, arguments: &Arguments, script: &[u8]) -> Draft {
     draft
 }
 
+/// What clients pass as keys. A renewal passes several locks, of which `next()` is one.
+const PASSED_KEYS: &[Expression] = &[
+    ("getName()", LOCK),
+    ("getRawName()", LOCK),
+    ("next()", LOCK),
+    ("get(0)", LOCK),
+    ("getChannelName()", CHANNEL),
+    ("channelName", CHANNEL),
+    ("getUnlockLatchName(", LATCH),
+];
+
+/// What clients pass as arguments.
+const PASSED_ARGS: &[Expression] = &[
+    ("getLockName(", OWNER),
+    ("append(getId())", OWNER),
+    ("leaseTime", LEASE_MS),
+    ("internalLockLeaseTime", LEASE_MS),
+    ("currentTimeMillis()", CLOCK_MS),
+    ("unlockMessage", MESSAGE),
+    ("UNLOCK_MESSAGE", MESSAGE),
+    ("getPublishCommand()", PUBLISH),
+    ("timeout", LATCH_TTL),
+    ("permits", COUNT),
+    ("\"NON_REENTRANT_REACQUIRE\"", REFUSAL),
+];
+
 /// Text before the index of a key. The first match decides.
 const KEYS: &[(&str, Parameter)] =
     &[("localval=redis.call('get',KEYS[", LATCH), ("'publish',KEYS[", CHANNEL)];
@@ -271,6 +348,22 @@ mod tests {
         assert!(key.holds_data() && !key.takes_rest());
         assert!(rest.takes_rest() && !rest.holds_data());
         assert_ne!(key, Parameter::name("queue"));
+    }
+
+    #[test]
+    fn the_call_shows_what_the_text_of_a_changed_script_does_not() {
+        let call = |args: &[&str]| Call {
+            method: "eval".to_owned(),
+            keys: vec!["getRawName()".to_owned()],
+            args: args.iter().map(|arg| arg.to_string()).collect(),
+        };
+        let renew = super::super::rlock::roles::RENEW;
+        let binding = Binding::of_call(renew, &call(&["internalLockLeaseTime", "getLockName(threadId)"]));
+        assert_eq!(binding, Ok(Binding { keys: vec![LOCK], args: vec![LEASE_MS, OWNER] }));
+        let error = Binding::of_call(renew, &call(&["leaseTime", "?"])).unwrap_err();
+        assert_eq!(error.to_string(), "ARGV[2] is ?, which is not understood");
+        // Each meaning once: a second lease is not understood.
+        assert!(Binding::of_call(renew, &call(&["leaseTime", "leaseTime"])).is_err());
     }
 
     #[test]

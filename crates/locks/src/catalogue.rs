@@ -4,7 +4,7 @@
 
 use super::binding::Arguments;
 use super::model::Model;
-use super::role::{Role, Shape, Shared};
+use super::role::{Plain, Role, Shape, Shared, Site};
 use super::script_set::ScriptSet;
 use super::{fair, faster, latch, multi, own, permit, rate, rlock, rw, semaphore};
 
@@ -13,6 +13,12 @@ pub struct Object {
     /// The name in commands and reports.
     pub name: &'static str,
     pub roles: &'static [Role],
+    /// Where clients send its scripts, in all releases.
+    pub sites: &'static [Site],
+    /// Where older clients send plain commands instead.
+    pub plain: &'static [Plain],
+    /// The class of an object that has no scripts of its own.
+    pub class: Option<&'static str>,
     /// The shapes of its scripts. Over all objects, the first shape that matches decides.
     pub shapes: &'static [Shape],
     /// Its scripts whose texts another object uses too.
@@ -40,6 +46,12 @@ pub const OBJECTS: &[&Object] = &[
     &multi::RED_LOCK,
     &own::OWN,
 ];
+
+/// Returns the roles of the scripts at a site, or `None` if the site is not known.
+pub fn roles_at(site: &str) -> Option<&'static [Role]> {
+    let mut sites = OBJECTS.iter().flat_map(|object| object.sites);
+    sites.find(|(known, _)| *known == site).map(|(_, roles)| *roles)
+}
 
 /// Returns the object that declares a role.
 pub fn home(role: Role) -> Option<&'static Object> {

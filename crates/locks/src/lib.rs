@@ -18,6 +18,7 @@
 //! | file | concept |
 //! |---|---|
 //! | `catalogue` | the ordered list of all objects |
+//! | `sites` | the roles of a jar's scripts, by class and method first |
 //! | `role`, `text` | the role of a script, recognised by its text |
 //! | `binding` | the meaning of a script's keys and arguments |
 //! | `names`, `args` | the names that objects share, and the arguments of a request |
@@ -62,6 +63,7 @@ pub mod rw;
 pub mod script_set;
 pub mod semaphore;
 pub mod show;
+pub mod sites;
 #[cfg(test)]
 mod testing;
 pub mod text;

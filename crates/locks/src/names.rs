@@ -45,7 +45,13 @@ impl Names {
             COUNT => out.int(call.count),
             OWNER_COUNT => out.int(1),
             REFUSAL => out.text(REACQUIRED),
+            CLIENT => out.text(client_of(OWNER_IDS[call.owner])),
             _ => {}
         }
     }
+}
+
+/// Returns the client part of an owner's id.
+pub fn client_of(owner: &str) -> &str {
+    owner.split(':').next().unwrap_or(owner)
 }

@@ -9,15 +9,15 @@ pub enum Sends {
     Script(Role),
     /// The script with the first role, or with the second in releases that lack the first.
     Either(Role, Role),
-    /// The script, or `PEXPIRE` in releases that lack it.
+    /// The script, or `PEXPIRE` in releases that send it instead.
     ScriptOrPexpire(Role),
-    /// The script, or `GET` in releases that lack it.
+    /// The script, or `GET` in releases that send it instead.
     ScriptOrGet(Role),
     /// The script, or nothing in releases that lack it.
     ScriptOrNothing(Role),
     /// `PEXPIRE` for every key of the object.
     Pexpire,
-    /// The script, or `HGET` of the mode in releases that lack it.
+    /// The script, or `HGET` of the mode in releases that send it instead.
     ScriptOrMode(Role),
     /// No request: an event at a node.
     Event(NodeEvent),

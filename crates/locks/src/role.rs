@@ -1,4 +1,4 @@
-//! The role of a lock script, recognised by its text alone.
+//! The role of a lock script, recognised by its text alone. For the scripts of a jar, [`sites`](super::sites) goes first.
 //!
 //! The sequence of commands that a script calls identifies it; parts of its text distinguish scripts with the same
 //! commands. White space does not matter. The shapes of all [objects](super::catalogue) together cover Redisson 2.2 to
@@ -83,6 +83,18 @@ impl Shape {
         text::matches(self.commands, commands)
             && self.words.split(" & ").all(|word| text::contains(script, word.as_bytes()))
     }
+}
+
+/// Where clients send scripts: a method, as [`JarScript::site`](super::jar::JarScript::site) names it, and the roles of
+/// the scripts that it loads, in order. A method without roles loads scripts that are not operations of the lock.
+pub type Site = (&'static str, &'static [Role]);
+
+/// A method that sends a plain command in place of a script in the releases that lack the script, and the field or method that it
+/// uses for that.
+pub struct Plain {
+    pub role: Role,
+    pub site: &'static str,
+    pub uses: &'static str,
 }
 
 /// A script whose text another object's script has too.

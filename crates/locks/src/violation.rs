@@ -15,6 +15,8 @@ pub struct Violation {
 pub struct Verdict<'a> {
     pub rules: Rules,
     pub operation: &'static str,
+    /// The index of the step in the schedule.
+    step: usize,
     wanted: &'a Wanted,
     pub found: Option<Violation>,
 }
@@ -24,8 +26,10 @@ pub struct Verdict<'a> {
 pub struct Wanted {
     /// The violations to look for; empty means all.
     pub only: Vec<(Invariant, Option<String>)>,
-    /// Known violations, which are ignored.
-    pub except: Vec<(Invariant, &'static str)>,
+    /// Violations that are ignored.
+    pub except: Vec<(Invariant, Option<String>)>,
+    /// Violations that are ignored at one step of a schedule each.
+    pub known: Vec<(usize, Invariant)>,
     /// Whether to look for nothing.
     none: bool,
 }
@@ -39,6 +43,11 @@ impl Wanted {
     /// Selects these violations, or all if the list is empty.
     pub fn these(only: Vec<(Invariant, Option<String>)>) -> Wanted {
         Wanted { only, ..Wanted::default() }
+    }
+
+    /// Ignores these violations.
+    pub fn except(self, except: Vec<(Invariant, Option<String>)>) -> Wanted {
+        Wanted { except, ..self }
     }
 
     /// Selects the violations of one invariant at one operation.
@@ -57,18 +66,25 @@ impl Wanted {
 
     /// Returns whether a violation is selected.
     pub fn contains(&self, invariant: Invariant, operation: &str) -> bool {
-        let wanted = self.only.is_empty()
-            || self.only.iter().any(|(wanted, at)| {
-                *wanted == invariant && at.as_deref().is_none_or(|wanted| wanted == operation)
-            });
-        wanted && !self.none && !self.except.iter().any(|(known, at)| *known == invariant && *at == operation)
+        let names = |list: &[(Invariant, Option<String>)]| {
+            let mut list = list.iter();
+            list.any(|(named, at)| {
+                *named == invariant && at.as_deref().is_none_or(|named| named == operation)
+            })
+        };
+        (self.only.is_empty() || names(&self.only)) && !self.none && !names(&self.except)
     }
 }
 
 impl<'a> Verdict<'a> {
     /// Creates a verdict without a violation.
     pub fn new(rules: Rules, wanted: &'a Wanted) -> Verdict<'a> {
-        Verdict { rules, operation: "", wanted, found: None }
+        Verdict { rules, operation: "", step: 0, wanted, found: None }
+    }
+
+    /// Sets the index of the step that is judged.
+    pub fn at(self, step: usize) -> Verdict<'a> {
+        Verdict { step, ..self }
     }
 
     /// Returns whether the strict rules apply.
@@ -78,7 +94,11 @@ impl<'a> Verdict<'a> {
 
     /// Records a violation unless `holds`.
     pub fn expect(&mut self, invariant: Invariant, holds: bool, text: impl FnOnce() -> String) {
-        if !holds && self.found.is_none() && self.wanted.contains(invariant, self.operation) {
+        if !holds
+            && self.found.is_none()
+            && self.wanted.contains(invariant, self.operation)
+            && !self.wanted.known.contains(&(self.step, invariant))
+        {
             self.found = Some(Violation { invariant, operation: self.operation, text: text() });
         }
     }

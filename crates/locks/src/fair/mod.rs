@@ -24,6 +24,9 @@ use model::Fair;
 pub const FAIR: Object = Object {
     name: "fair",
     roles: roles::FAIR_ROLES,
+    sites: roles::FAIR_SITES,
+    plain: &[],
+    class: None,
     shapes: roles::FAIR_SHAPES,
     shared: &[],
     arguments: &names::ARGUMENTS,
@@ -33,6 +36,9 @@ pub const FAIR: Object = Object {
 pub const NON_REENTRANT: Object = Object {
     name: "fair-nonreentrant",
     roles: roles::NON_REENTRANT_ROLES,
+    sites: roles::NON_REENTRANT_SITES,
+    plain: &[],
+    class: None,
     shapes: roles::NON_REENTRANT_SHAPES,
     shared: &[],
     arguments: &names::ARGUMENTS,

@@ -17,6 +17,20 @@ pub const WAIT_MS: Parameter = Parameter::argument("wait_ms");
 pub const WAIT_DEADLINE: Parameter = Parameter::argument("wait_deadline");
 
 pub const ARGUMENTS: Arguments = Arguments {
+    passed_keys: &[
+        ("threadsQueueName", QUEUE),
+        ("getThreadsQueueName()", QUEUE),
+        ("timeoutSetName", TIMEOUTS),
+        ("getTimeoutSetName()", TIMEOUTS),
+        ("getThreadElementName(", WAITER),
+    ],
+    // The wait was fixed at 5 s. Older clients add their clock to it themselves.
+    passed_args: &[
+        ("waitTime", WAIT_MS),
+        ("threadWaitTime", WAIT_MS),
+        ("5000", WAIT_MS),
+        ("currentTimeMillis()+5000", WAIT_DEADLINE),
+    ],
     keys: &[
         ("localnextThreadId=redis.call('lindex',KEYS[", QUEUE),
         ("'lindex',KEYS[", QUEUE),

@@ -1,6 +1,6 @@
 //! The roles of fair locks' scripts, and the shapes by which they are recognised.
 
-use crate::role::{Role, Shape};
+use crate::role::{Role, Shape, Site};
 
 pub const TRY_ACQUIRE: Role = Role::new("fair.try_acquire");
 pub const ACQUIRE: Role = Role::new("fair.acquire");
@@ -11,6 +11,17 @@ pub const NONREENTRANT_TRY_ACQUIRE: Role = Role::new("fair.nonreentrant.try_acqu
 pub const NONREENTRANT_ACQUIRE: Role = Role::new("fair.nonreentrant.acquire");
 
 pub const FAIR_ROLES: &[Role] = &[TRY_ACQUIRE, ACQUIRE, UNLOCK, FORCE_UNLOCK, ABANDON];
+
+pub const FAIR_SITES: &[Site] = &[
+    ("RedissonFairLock.tryLockInnerAsync", &[TRY_ACQUIRE, ACQUIRE]),
+    ("RedissonFairLock.unlock", &[UNLOCK]),
+    ("RedissonFairLock.unlockInnerAsync", &[UNLOCK]),
+    ("RedissonFairLock.forceUnlockAsync", &[FORCE_UNLOCK]),
+    ("RedissonFairLock.acquireFailedAsync", &[ABANDON]),
+    ("RedissonFairLock.expireAsync", &[]),
+    ("RedissonFairLock.expireAtAsync", &[]),
+    ("RedissonFairLock.clearExpireAsync", &[]),
+];
 
 pub const FAIR_SHAPES: &[Shape] = &[
     Shape::new(
@@ -49,6 +60,9 @@ pub const FAIR_SHAPES: &[Shape] = &[
 ];
 
 pub const NON_REENTRANT_ROLES: &[Role] = &[NONREENTRANT_TRY_ACQUIRE, NONREENTRANT_ACQUIRE];
+
+pub const NON_REENTRANT_SITES: &[Site] =
+    &[("RedissonNonReentrantFairLock.tryLockInnerAsync", &[NONREENTRANT_TRY_ACQUIRE, NONREENTRANT_ACQUIRE])];
 
 pub const NON_REENTRANT_SHAPES: &[Shape] = &[
     Shape::new(

@@ -22,6 +22,9 @@ use model::FasterMultiLock;
 pub const FASTER_MULTI_LOCK: Object = Object {
     name: "faster",
     roles: roles::ROLES,
+    sites: roles::SITES,
+    plain: &[],
+    class: None,
     shapes: roles::SHAPES,
     shared: &[],
     arguments: &names::ARGUMENTS,

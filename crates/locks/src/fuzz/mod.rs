@@ -12,6 +12,7 @@
 //! | `branches` | the branches of a script, and a copy of it that marks them |
 //! | `runner` | runs one schedule, step by step |
 //! | `shrink` | shrinks a schedule |
+//! | `baseline` | known violations, which are not reported |
 //! | `compare` | compares two releases on the same schedules |
 //! | `real` | runs the same schedule on a real server |
 //! | `report` | reports for people and programs |
@@ -21,6 +22,7 @@
 // Like a driver, this module measures time and uses all processors.
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
+pub mod baseline;
 pub mod bench;
 pub mod branches;
 pub mod compare;
@@ -36,6 +38,7 @@ use std::time::{Duration, Instant};
 use crate::invariant::Rules;
 use crate::model::{Kind, OWNERS, Violation, Wanted};
 use crate::script_set::ScriptSet;
+use baseline::Baseline;
 use redlatch_core::rng::Rng;
 use redlatch_core::version::Version;
 use runner::{Coverage, Line, Runner};
@@ -63,6 +66,8 @@ pub struct Options {
     pub shard: (u64, u64),
     /// Whether the search of an object ends with its first violation.
     pub stop_at_first: bool,
+    /// What is not reported because it is known.
+    pub baseline: Option<Baseline>,
 }
 
 impl Default for Options {
@@ -80,6 +85,7 @@ impl Default for Options {
             jobs: 1,
             shard: (0, 1),
             stop_at_first: false,
+            baseline: None,
         }
     }
 }
@@ -117,8 +123,10 @@ pub struct ObjectReport {
 #[derive(Clone, Debug)]
 pub struct OperationReport {
     pub name: &'static str,
-    /// Whether the release has everything that the operation needs.
+    /// Whether clients of the release send the request of the operation.
     pub is_present: bool,
+    /// Whether they send a script that cannot be run.
+    pub is_refused: bool,
     /// Its script as `Class.method`; empty if it sends no script.
     pub script: String,
     /// The branches of the script, in the order of the coverage.
@@ -203,6 +211,8 @@ struct Search<'a> {
     job: u64,
     jobs: u64,
     runner: Runner,
+    /// Runs the older release with which this one is compared.
+    older: Option<Runner>,
     wanted: Wanted,
     findings: Vec<Finding>,
     schedules: u64,
@@ -218,6 +228,9 @@ impl<'a> Search<'a> {
         jobs: u64,
     ) -> Search<'a> {
         let model = scripts.models().into_iter().find(|(name, _)| *name == object).map(|(_, model)| model);
+        let mut wanted = options.wanted.clone();
+        let listed = options.baseline.iter().flat_map(|baseline| baseline.listed(object));
+        wanted.except.extend(listed.map(|known| (known.invariant, Some(known.operation.clone()))));
         Search {
             scripts,
             object,
@@ -225,7 +238,8 @@ impl<'a> Search<'a> {
             job,
             jobs,
             runner: Runner::new(scripts, model.expect("the object was listed"), Version::V7_4),
-            wanted: options.wanted.clone(),
+            older: options.baseline.as_ref().and_then(|baseline| baseline.runner(object)),
+            wanted,
             findings: Vec::new(),
             schedules: 0,
             start: Instant::now(),
@@ -324,24 +338,45 @@ impl<'a> Search<'a> {
         }
     }
 
+    /// Returns the first selected violation of a schedule that the older release, if there is one, does not show.
+    fn first(&mut self, steps: &[Step], wanted: &Wanted) -> Option<(usize, Violation)> {
+        let rules = self.options.rules;
+        match &mut self.older {
+            None => self.runner.run(steps, rules, wanted, None),
+            Some(older) => baseline::first_new(&mut self.runner, older, steps, rules, &mut wanted.clone()),
+        }
+    }
+
+    /// Adds to `wanted` the violations that the older release shows in this schedule too.
+    fn known(&mut self, steps: &[Step], wanted: &Wanted) -> Wanted {
+        let mut wanted = wanted.clone();
+        if let Some(older) = &mut self.older {
+            baseline::first_new(&mut self.runner, older, steps, self.options.rules, &mut wanted);
+        }
+        wanted
+    }
+
     fn attempt(&mut self, steps: &[Step]) {
         self.runner.watch_branches((self.schedules / WATCHED_IN_A_ROW).is_multiple_of(WATCHED));
         self.schedules += 1;
         let rules = self.options.rules;
-        let Some((at, violation)) = self.runner.run(steps, rules, &self.wanted, None) else { return };
+        let wanted = std::mem::take(&mut self.wanted);
+        let found = self.first(steps, &wanted);
+        self.wanted = wanted;
+        let Some((at, violation)) = found else { return };
         let after = self.start.elapsed();
         let schedules = self.schedules;
         let same = Wanted::one(violation.invariant, violation.operation);
         let coverage = self.runner.coverage.clone();
-        let runner = &mut self.runner;
-        runner.watch_branches(false);
+        self.runner.watch_branches(false);
         let first = &steps[..steps.len().min(at + 1)];
-        let mut shortest = shrink::shrink(first, |steps| runner.run(steps, rules, &same, None).is_some());
+        let mut shortest = shrink::shrink(first, |steps| self.first(steps, &same).is_some());
         let reduction = self.start.elapsed() - after;
         // Earlier schedules must not have an influence: the report shows a new server.
         let mut lines = Vec::new();
         let mut fresh = runner_for(self.scripts, self.object).expect("the object was listed");
-        let repeated = fresh.run(&shortest, rules, &same, Some(&mut lines));
+        let known = self.known(&shortest, &same);
+        let repeated = fresh.run(&shortest, rules, &known, Some(&mut lines));
         let violation = match repeated {
             Some((_, violation)) => violation,
             None => {
@@ -350,7 +385,7 @@ impl<'a> Search<'a> {
             }
         };
         self.runner.coverage = coverage;
-        self.wanted.except.push((violation.invariant, violation.operation));
+        self.wanted.except.push((violation.invariant, Some(violation.operation.to_owned())));
         self.findings.push(Finding {
             object: self.object,
             violation,

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::runner::{self, Coverage, Line, REPLIES};
 use super::{Finding, ObjectReport, OperationReport, schedule};
 use crate::invariant::Rules;
+use crate::script_set::Problem;
 
 /// Renders a violation as a table, with the command that repeats it. `source`: the option that names the scripts' origin.
 pub fn text(finding: &Finding, source: &str) -> String {
@@ -28,6 +29,37 @@ pub fn text(finding: &Finding, source: &str) -> String {
     out.push_str(&table(lines));
     let _ = writeln!(out, "\n  repeat with: {}", again(finding, source));
     out
+}
+
+/// Groups violations that one cause explains: the same operation, at the end of schedules of the same shape. Owners and
+/// actions make the shape, leases and times do not.
+pub fn causes(findings: &[Finding]) -> Vec<Vec<&Finding>> {
+    let shape = |finding: &Finding| {
+        let steps: Vec<(u8, u8)> = finding.steps.iter().map(|step| (step.action, step.owner)).collect();
+        (finding.violation.operation, steps)
+    };
+    let mut causes: Vec<Vec<&Finding>> = Vec::new();
+    for finding in findings {
+        match causes.iter_mut().find(|cause| shape(cause[0]) == shape(finding)) {
+            Some(cause) => cause.push(finding),
+            None => causes.push(vec![finding]),
+        }
+    }
+    causes
+}
+
+/// Renders the further violations of a cause, one in a line.
+pub fn further(cause: &[&Finding]) -> String {
+    let line = |finding: &&Finding| {
+        let Finding { violation, steps, .. } = finding;
+        format!("  also: {}: {} ({})\n", name(finding), violation.text, schedule::encode(steps))
+    };
+    cause.iter().skip(1).map(line).collect()
+}
+
+/// Returns the name of a violation: `M2@read.unlock`.
+pub fn name(finding: &Finding) -> String {
+    format!("{}@{}", finding.violation.invariant.id(), finding.violation.operation)
 }
 
 /// Returns a run as a table: each step's request, reply and messages, and the keyspace after it.
@@ -72,7 +104,7 @@ pub fn coverage(report: &ObjectReport) -> String {
     );
     let Coverage { replies, branches, .. } = &report.coverage;
     for ((operation, replies), taken) in report.operations.iter().zip(replies).zip(branches) {
-        let OperationReport { name, is_present, script, branches } = operation;
+        let OperationReport { name, is_present, is_refused, script, branches } = operation;
         let seen: Vec<String> = REPLIES
             .iter()
             .zip(replies)
@@ -80,6 +112,7 @@ pub fn coverage(report: &ObjectReport) -> String {
             .map(|(kind, count)| format!("{kind} {count}"))
             .collect();
         let seen = match (is_present, seen.is_empty()) {
+            (false, _) if *is_refused => "not run".to_owned(),
             (false, _) => "not in this release".to_owned(),
             (true, true) => "never reached".to_owned(),
             (true, false) => seen.join(", "),
@@ -93,10 +126,17 @@ pub fn coverage(report: &ObjectReport) -> String {
     out
 }
 
+/// Renders the scripts that were not run, or may not be what they were run as, one in a line.
+pub fn problems(problems: &[Problem]) -> String {
+    problems.iter().map(|problem| format!("{problem}\n")).collect()
+}
+
 /// Renders the reports as one JSON document.
-pub fn json(reports: &[ObjectReport], source: &str) -> String {
+pub fn json(reports: &[ObjectReport], problems: &[Problem], source: &str) -> String {
     let objects = reports.iter().map(|report| {
-        let findings = report.findings.iter().map(|finding| {
+        let causes = causes(&report.findings);
+        let findings = causes.iter().flat_map(|cause| cause.iter().map(|finding| (cause[0], *finding)));
+        let findings = findings.map(|(first, finding)| {
             let Finding { violation, steps, lines, schedules, after, first_steps, reduction, .. } = finding;
             let lines = lines.iter().map(|line| {
                 serde_json::json!({
@@ -109,12 +149,12 @@ pub fn json(reports: &[ObjectReport], source: &str) -> String {
                 "operation": violation.operation, "text": violation.text,
                 "steps": steps.len(), "schedule": schedule::encode(steps), "schedules": schedules,
                 "seconds": after.as_secs_f64(), "first_steps": first_steps,
-                "reduction_seconds": reduction.as_secs_f64(), "again": again(finding, source), "run": lines.collect::<Vec<_>>(),
+                "cause": name(first), "reduction_seconds": reduction.as_secs_f64(), "again": again(finding, source), "run": lines.collect::<Vec<_>>(),
             })
         });
         let Coverage { replies, branches, scripts, .. } = &report.coverage;
         let operations = report.operations.iter().zip(replies).zip(branches).map(|((operation, replies), taken)| {
-            let OperationReport { name, is_present, script, branches } = operation;
+            let OperationReport { name, is_present, script, branches, .. } = operation;
             let replies = counts(REPLIES.iter().copied().zip(replies));
             let branches = counts(branches.iter().map(String::as_str).zip(taken));
             serde_json::json!({
@@ -129,7 +169,12 @@ pub fn json(reports: &[ObjectReport], source: &str) -> String {
         list_never_reached(&mut object);
         object
     });
-    let document = serde_json::json!({"source": source, "objects": objects.collect::<Vec<_>>()});
+    let problems = problems.iter().map(
+        |Problem { script, what, is_run, .. }| serde_json::json!({"script": script, "what": what, "run": is_run}),
+    );
+    let document = serde_json::json!({
+        "source": source, "objects": objects.collect::<Vec<_>>(), "problems": problems.collect::<Vec<_>>(),
+    });
     format!("{document:#}\n")
 }
 
@@ -154,20 +199,21 @@ fn list_never_reached(object: &mut serde_json::Value) {
     object["branches_never_reached"] = never.collect();
 }
 
-/// Renders the reports as JUnit XML: a failed test case for each violation, a passed one for each object without violations,
-/// and the coverage as text.
-pub fn junit(reports: &[ObjectReport], source: &str) -> String {
+/// Renders the reports as JUnit XML: a failed test case for each cause of violations, a passed one for each object without
+/// violations, an erroneous one for each script that was not run or may not be what it was run as, and the coverage as text.
+pub fn junit(reports: &[ObjectReport], problems: &[Problem], source: &str) -> String {
     let escape = |text: &str| {
         text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
     };
-    let broken: usize = reports.iter().map(|report| report.findings.len()).sum();
+    let broken: usize = reports.iter().map(|report| causes(&report.findings).len()).sum();
     let sound = reports.iter().filter(|report| report.findings.is_empty()).count();
     let mut out = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n");
     let _ = writeln!(
         out,
-        "<testsuite name=\"{}\" tests=\"{}\" failures=\"{broken}\">",
+        "<testsuite name=\"{}\" tests=\"{}\" failures=\"{broken}\" errors=\"{}\">",
         escape(source),
-        broken + sound
+        broken + sound + problems.len(),
+        problems.len()
     );
     for report in reports {
         if report.findings.is_empty() {
@@ -178,15 +224,22 @@ pub fn junit(reports: &[ObjectReport], source: &str) -> String {
                 report.object
             );
         }
-        for finding in &report.findings {
-            let Finding { object, violation, after, .. } = finding;
-            let name = format!("{}@{}", violation.invariant.id(), violation.operation);
-            let seconds = after.as_secs_f64();
+        for cause in causes(&report.findings) {
+            let Finding { object, violation, after, .. } = cause[0];
+            let (name, seconds) = (name(cause[0]), after.as_secs_f64());
             let _ =
                 writeln!(out, "  <testcase classname=\"{object}\" name=\"{name}\" time=\"{seconds:.3}\">");
-            let (what, report) = (escape(&violation.text), escape(&text(finding, source)));
+            let report = text(cause[0], source) + &further(&cause);
+            let (what, report) = (escape(&violation.text), escape(&report));
             let _ = writeln!(out, "    <failure message=\"{what}\">{report}</failure>\n  </testcase>");
         }
+    }
+    for problem in problems {
+        let (name, what) = (escape(&problem.script), escape(&problem.to_string()));
+        let _ = writeln!(
+            out,
+            "  <testcase classname=\"scripts\" name=\"{name}\">\n    <error message=\"{what}\"/>\n  </testcase>"
+        );
     }
     let reached: String = reports.iter().map(coverage).collect();
     let _ = writeln!(out, "  <system-out>{}</system-out>\n</testsuite>", escape(&reached));
@@ -287,12 +340,64 @@ pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
         }
     }
     let source = documents.first().map(|document| document["source"].clone()).unwrap_or_default();
-    serde_json::json!({"source": source, "objects": objects})
+    let mut problems: Vec<&serde_json::Value> = Vec::new();
+    for problem in documents.iter().filter_map(|document| document["problems"].as_array()).flatten() {
+        if !problems.contains(&problem) {
+            problems.push(problem);
+        }
+    }
+    serde_json::json!({"source": source, "objects": objects, "problems": problems})
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::invariant::Invariant;
+    use crate::violation::Violation;
+
+    fn finding(invariant: Invariant, operation: &'static str, token: &str) -> Finding {
+        Finding {
+            object: "rw",
+            violation: Violation { invariant, operation, text: String::new() },
+            rules: Rules::AsDocumented,
+            steps: schedule::decode(token).expect("a token"),
+            lines: Vec::new(),
+            schedules: 1,
+            after: Duration::ZERO,
+            first_steps: 1,
+            reduction: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn one_cause_is_an_operation_and_a_shape_of_schedules() {
+        let findings = [
+            finding(Invariant::M1, "unlock", "500600"),
+            finding(Invariant::U1, "unlock", "507602"),
+            finding(Invariant::U1, "acquire", "500600"),
+            finding(Invariant::M2, "unlock", "500610"),
+            finding(Invariant::M3, "unlock", "500"),
+        ];
+        let causes = causes(&findings);
+        let names: Vec<Vec<String>> =
+            causes.iter().map(|cause| cause.iter().copied().map(name).collect()).collect();
+        assert_eq!(
+            names,
+            [vec!["M1@unlock", "U1@unlock"], vec!["U1@acquire"], vec!["M2@unlock"], vec!["M3@unlock"]]
+        );
+        assert_eq!(further(&causes[0]), "  also: U1@unlock:  (507602)\n");
+        let report = ObjectReport {
+            object: "rw",
+            findings: findings.to_vec(),
+            schedules: 1,
+            coverage: Coverage::default(),
+            operations: Vec::new(),
+            took: Duration::ZERO,
+        };
+        assert!(junit(&[report], &[], "").contains("tests=\"4\" failures=\"4\" errors=\"0\""));
+    }
 
     #[test]
     fn files_that_are_no_reports_are_merged_to_nothing() {

@@ -115,6 +115,10 @@ pub struct Runner {
     model: Box<dyn Model>,
     /// For each operation, its script if it sends one.
     scripts: Vec<Option<Script>>,
+    /// For each operation, whether clients of the release send its request.
+    can: Vec<bool>,
+    /// For each operation, whether they send a script that cannot be run.
+    refused: Vec<bool>,
     sent: [Sent; OWNERS],
     /// The number of interrupted scripts before the run.
     interrupted: u64,
@@ -137,6 +141,8 @@ impl Runner {
                 parameters: script.binding.keys.iter().chain(&script.binding.args).copied().collect(),
             })
         };
+        let can = model.operations().iter().map(|operation| scripts.sends(operation.sends)).collect();
+        let refused = model.operations().iter().map(|operation| scripts.refuses(operation.sends)).collect();
         let scripts: Vec<_> = model.operations().iter().map(script).collect();
         let branches = |script: &Option<Script>| script.as_ref().map_or(0, |s| s.loaded.branches.len());
         let coverage = Coverage {
@@ -148,6 +154,8 @@ impl Runner {
             bench: Bench::new(version, model.nodes()),
             model,
             scripts,
+            can,
+            refused,
             sent: Default::default(),
             interrupted: 0,
             skew_ms: [0; OWNERS],
@@ -171,6 +179,7 @@ impl Runner {
         OperationReport {
             name: self.model.operations()[operation].name,
             is_present: self.can(operation),
+            is_refused: self.refused[operation],
             script: script.map_or(String::new(), |script| script.name.clone()),
             branches: branches.iter().map(|branch| branch.name.clone()).collect(),
         }
@@ -181,10 +190,9 @@ impl Runner {
         self.bench.watch_branches(on);
     }
 
-    /// Returns whether the release has everything that an operation needs.
+    /// Returns whether clients of the release send the request of an operation.
     pub fn can(&self, operation: usize) -> bool {
-        self.scripts[operation].is_some()
-            || !matches!(self.model.operations()[operation].sends, Sends::Script(_) | Sends::Either(..))
+        self.can[operation]
     }
 
     /// Runs a schedule on an empty server. Returns the first selected violation, with the index of its step.
@@ -205,7 +213,7 @@ impl Runner {
         self.sent.iter_mut().for_each(|sent| sent.is_valid = false);
         let start_ms = self.bench.now_ms();
         for (index, step) in steps.iter().enumerate() {
-            let mut verdict = Verdict::new(rules, wanted);
+            let mut verdict = Verdict::new(rules, wanted).at(index);
             let event = self.step(*step, &mut verdict);
             self.coverage.steps += 1;
             if let (Some(trace), Some(event)) = (&mut trace, event) {
@@ -215,7 +223,7 @@ impl Runner {
                 return Some((index, violation));
             }
         }
-        let mut verdict = Verdict::new(rules, wanted);
+        let mut verdict = Verdict::new(rules, wanted).at(steps.len());
         self.rest(&mut verdict);
         if let Some(trace) = trace
             && verdict.found.is_some()

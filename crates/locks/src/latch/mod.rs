@@ -18,6 +18,9 @@ use model::CountDownLatch;
 pub const COUNT_DOWN_LATCH: Object = Object {
     name: "latch",
     roles: roles::ROLES,
+    sites: roles::SITES,
+    plain: &[],
+    class: None,
     shapes: roles::SHAPES,
     shared: &[],
     arguments: &names::ARGUMENTS,

@@ -27,6 +27,9 @@ use model::MultiLock;
 pub const MULTI: Object = Object {
     name: "multi",
     roles: &[],
+    sites: &[],
+    plain: &[],
+    class: Some("RedissonMultiLock"),
     shapes: &[],
     shared: &[],
     arguments: &Arguments::COMMON,
@@ -36,6 +39,9 @@ pub const MULTI: Object = Object {
 pub const RED_LOCK: Object = Object {
     name: "redlock",
     roles: &[],
+    sites: &[],
+    plain: &[],
+    class: Some("RedissonRedLock"),
     shapes: &[],
     shared: &[],
     arguments: &Arguments::COMMON,

@@ -31,6 +31,9 @@ use model::OwnLock;
 pub const OWN: Object = Object {
     name: "own",
     roles: roles::ROLES,
+    sites: &[],
+    plain: &[],
+    class: None,
     shapes: &[],
     shared: &[],
     arguments: &Arguments::COMMON,

@@ -18,13 +18,20 @@ pub mod roles;
 mod tests;
 
 use super::catalogue::Object;
-use super::role::Shared;
+use super::role::{Plain, Shared};
 use super::semaphore;
 use model::PermitSemaphore;
 
 pub const PERMIT_SEMAPHORE: Object = Object {
     name: "permit",
     roles: roles::ROLES,
+    sites: roles::SITES,
+    plain: &[Plain {
+        role: roles::AVAILABLE,
+        site: "RedissonPermitExpirableSemaphore.availablePermitsAsync",
+        uses: "GET_INTEGER",
+    }],
+    class: None,
     shapes: roles::SHAPES,
     shared: &[Shared {
         of: semaphore::roles::TRY_SET,

@@ -20,6 +20,19 @@ pub const NEVER: Parameter = Parameter::argument("never");
 pub const NEVER_MS: i64 = 922_337_203_685_477;
 
 pub const ARGUMENTS: Arguments = Arguments {
+    passed_keys: &[("timeoutName", TIMEOUTS)],
+    passed_args: &[
+        ("permitId", PERMIT),
+        ("decodeHexDump(permitId)", PERMIT),
+        ("generateId()", PERMIT),
+        ("id", PERMIT),
+        ("decodeHexDump(next())", PERMITS),
+        ("timeoutDate", LEASE_DEADLINE),
+        ("calcTimeout(", LEASE_DEADLINE),
+        ("922337203685477", NEVER),
+        ("1", COUNT),
+        ("size()", COUNT),
+    ],
     keys: &[
         ("'zscore',KEYS[", TIMEOUTS),
         ("'zrangebyscore',KEYS[", TIMEOUTS),

@@ -1,6 +1,6 @@
 //! The roles of the scripts of a semaphore whose permits have leases, and the shapes by which they are recognised.
 
-use crate::role::{Role, Shape};
+use crate::role::{Role, Shape, Site};
 
 pub const ACQUIRE: Role = Role::new("permit.acquire");
 pub const RELEASE: Role = Role::new("permit.release");
@@ -16,6 +16,22 @@ pub const LEASE: Role = Role::new("permit.lease");
 
 pub const ROLES: &[Role] =
     &[ACQUIRE, RELEASE, RELEASE_ALL, AVAILABLE, ACQUIRED, TOTAL, TRY_SET, SET, ADD, UPDATE_LEASE, LEASE];
+
+pub const SITES: &[Site] = &[
+    ("RedissonPermitExpirableSemaphore.tryAcquireAsync", &[ACQUIRE]),
+    ("RedissonPermitExpirableSemaphore.tryReleaseAsync", &[RELEASE, RELEASE_ALL]),
+    ("RedissonPermitExpirableSemaphore.availablePermitsAsync", &[AVAILABLE]),
+    ("RedissonPermitExpirableSemaphore.acquiredPermitsAsync", &[ACQUIRED]),
+    ("RedissonPermitExpirableSemaphore.getPermitsAsync", &[TOTAL]),
+    ("RedissonPermitExpirableSemaphore.trySetPermitsAsync", &[TRY_SET]),
+    ("RedissonPermitExpirableSemaphore.setPermitsAsync", &[SET]),
+    ("RedissonPermitExpirableSemaphore.addPermitsAsync", &[ADD]),
+    ("RedissonPermitExpirableSemaphore.updateLeaseTimeAsync", &[UPDATE_LEASE]),
+    ("RedissonPermitExpirableSemaphore.getLeaseTimeAsync", &[LEASE]),
+    ("RedissonPermitExpirableSemaphore.expireAsync", &[]),
+    ("RedissonPermitExpirableSemaphore.expireAtAsync", &[]),
+    ("RedissonPermitExpirableSemaphore.clearExpireAsync", &[]),
+];
 
 pub const SHAPES: &[Shape] = &[
     Shape::new(ADD, "get set publish", "value=0;end & tonumber(value)+tonumber(ARGV[1])"),

@@ -24,6 +24,9 @@ use model::RateLimiter;
 pub const RATE_LIMITER: Object = Object {
     name: "rate",
     roles: roles::ROLES,
+    sites: roles::SITES,
+    plain: &[],
+    class: None,
     shapes: roles::SHAPES,
     shared: &[],
     arguments: &names::ARGUMENTS,

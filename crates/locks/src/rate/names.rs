@@ -1,8 +1,9 @@
 //! The keys and arguments of a rate limiter.
 
 use super::roles::*;
-use crate::binding::{Arguments, CLOCK_MS, COUNT, Draft, LOCK, Parameter};
+use crate::binding::{Arguments, CLIENT, CLOCK_MS, COUNT, Draft, LOCK, Parameter};
 use crate::model::{OWNER_IDS, OWNERS};
+use crate::names::client_of;
 use crate::role::Role;
 use crate::text::contains;
 
@@ -31,6 +32,29 @@ const KEYS: &[Parameter] = &[LOCK, LEFT, CLIENT_LEFT, TAKEN, CLIENT_TAKEN];
 const SETS: &[Parameter] = &[RATE, INTERVAL_MS, SCOPE, KEEP_ALIVE_MS, CLOCK_MS, KEEPS_TAKEN, ONLY_EXISTING];
 
 pub const ARGUMENTS: Arguments = Arguments {
+    passed_keys: &[
+        ("getValueName()", LEFT),
+        ("getClientValueName()", CLIENT_LEFT),
+        ("getPermitsName()", TAKEN),
+        ("getClientPermitsName()", CLIENT_TAKEN),
+    ],
+    passed_args: &[
+        ("rate", RATE),
+        ("getRate()", RATE),
+        ("rateInterval", INTERVAL_MS),
+        ("getRateInterval()", INTERVAL_MS),
+        ("ordinal()", SCOPE),
+        ("keepAliveTime", KEEP_ALIVE_MS),
+        ("getKeepAliveTime()", KEEP_ALIVE_MS),
+        ("timeToLive", KEEP_ALIVE_MS),
+        ("value", COUNT),
+        ("nextLong()", RANDOM_NUMBER),
+        ("generateIdArray()", RANDOM),
+        ("new array", RANDOM),
+        ("getId()", CLIENT),
+        ("1", KEEPS_TAKEN),
+        ("1", ONLY_EXISTING),
+    ],
     in_order: &[
         (TRY_SET, KEYS, SETS),
         (SET, KEYS, SETS),
@@ -74,9 +98,4 @@ impl PermitNames {
             client_taken: OWNER_IDS.map(|owner| format!("{{{lock}}}:permits:{}", client_of(owner))),
         }
     }
-}
-
-/// Returns the client part of an owner's id.
-fn client_of(owner: &str) -> &str {
-    owner.split(':').next().unwrap_or(owner)
 }

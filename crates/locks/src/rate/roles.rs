@@ -1,6 +1,6 @@
 //! The roles of a rate limiter's scripts, and the shapes by which they are recognised.
 
-use crate::role::{Role, Shape};
+use crate::role::{Role, Shape, Site};
 
 pub const TRY_SET: Role = Role::new("rate.try_set");
 pub const SET: Role = Role::new("rate.set");
@@ -10,6 +10,15 @@ pub const AVAILABLE: Role = Role::new("rate.available");
 pub const RELEASE: Role = Role::new("rate.release");
 
 pub const ROLES: &[Role] = &[TRY_SET, SET, UPDATE, ACQUIRE, AVAILABLE, RELEASE];
+
+pub const SITES: &[Site] = &[
+    ("RedissonRateLimiter.trySetRateAsync", &[TRY_SET]),
+    ("RedissonRateLimiter.setRateAsync", &[SET]),
+    ("RedissonRateLimiter.setOrUpdateAsync", &[UPDATE]),
+    ("RedissonRateLimiter.tryAcquireAsync", &[ACQUIRE]),
+    ("RedissonRateLimiter.availablePermitsAsync", &[AVAILABLE]),
+    ("RedissonRateLimiter.releaseAsync", &[RELEASE]),
+];
 
 pub const SHAPES: &[Shape] = &[
     Shape::new(TRY_SET, "hsetnx hsetnx hsetnx hsetnx? pexpire?", "'type'"),

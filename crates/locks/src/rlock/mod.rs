@@ -19,12 +19,15 @@ mod tests;
 
 use super::binding::Arguments;
 use super::catalogue::Object;
-use super::role::Shared;
+use super::role::{Plain, Shared};
 use model::{RLock, Variant};
 
 pub const RLOCK: Object = Object {
     name: "rlock",
     roles: roles::RLOCK_ROLES,
+    sites: roles::RLOCK_SITES,
+    plain: &[Plain { role: roles::RENEW, site: "RedissonLock.run", uses: "expireAsync" }],
+    class: None,
     shapes: roles::RLOCK_SHAPES,
     shared: &[],
     arguments: &names::ARGUMENTS,
@@ -34,6 +37,9 @@ pub const RLOCK: Object = Object {
 pub const SPIN: Object = Object {
     name: "spin",
     roles: roles::SPIN_ROLES,
+    sites: roles::SPIN_SITES,
+    plain: &[],
+    class: None,
     shapes: roles::SPIN_SHAPES,
     shared: &[Shared { of: roles::ACQUIRE, class: "RedissonSpinLock", role: roles::SPIN_ACQUIRE }],
     arguments: &Arguments::COMMON,
@@ -43,6 +49,9 @@ pub const SPIN: Object = Object {
 pub const FENCED: Object = Object {
     name: "fenced",
     roles: roles::FENCED_ROLES,
+    sites: roles::FENCED_SITES,
+    plain: &[],
+    class: None,
     shapes: roles::FENCED_SHAPES,
     shared: &[],
     arguments: &names::FENCED_ARGUMENTS,
@@ -52,6 +61,9 @@ pub const FENCED: Object = Object {
 pub const NON_REENTRANT: Object = Object {
     name: "nonreentrant",
     roles: roles::NON_REENTRANT_ROLES,
+    sites: roles::NON_REENTRANT_SITES,
+    plain: &[],
+    class: None,
     shapes: roles::NON_REENTRANT_SHAPES,
     shared: &[],
     arguments: &Arguments::COMMON,

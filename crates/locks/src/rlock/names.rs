@@ -9,7 +9,8 @@ pub const TOKEN: Parameter = Parameter::data_key("token");
 pub const ARGUMENTS: Arguments =
     Arguments { args: &[("cjson.encode(o),'px',ARGV[", LEASE_MS)], ..Arguments::COMMON };
 
-pub const FENCED_ARGUMENTS: Arguments = Arguments { keys: &[("'incr',KEYS[", TOKEN)], ..ARGUMENTS };
+pub const FENCED_ARGUMENTS: Arguments =
+    Arguments { passed_keys: &[("tokenName", TOKEN)], keys: &[("'incr',KEYS[", TOKEN)], ..ARGUMENTS };
 
 /// Returns the names of the lock.
 pub fn names() -> Names {

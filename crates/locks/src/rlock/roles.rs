@@ -1,7 +1,7 @@
 //! The roles of the scripts of RLock, spin, fenced and non-reentrant locks, and the shapes by which they are
 //! recognised.
 
-use crate::role::{Role, Shape};
+use crate::role::{Role, Shape, Site};
 
 pub const ACQUIRE: Role = Role::new("rlock.acquire");
 pub const UNLOCK: Role = Role::new("rlock.unlock");
@@ -18,6 +18,22 @@ pub const FENCED_ACQUIRE_TOKEN: Role = Role::new("fenced.acquire_token");
 
 pub const RLOCK_ROLES: &[Role] = &[ACQUIRE, UNLOCK, RENEW, FORCE_UNLOCK, HOLD_COUNT, IS_HELD];
 
+pub const RLOCK_SITES: &[Site] = &[
+    ("RedissonLock.tryLockInner", &[ACQUIRE]),
+    ("RedissonLock.tryLockInnerAsync", &[ACQUIRE]),
+    ("RedissonLock.unlock", &[UNLOCK]),
+    ("RedissonLock.unlockAsync", &[UNLOCK]),
+    ("RedissonLock.unlockInnerAsync", &[UNLOCK]),
+    ("RedissonLock.run", &[RENEW]),
+    ("RedissonLock.renewExpirationAsync", &[RENEW]),
+    ("RedissonBaseLock.renewExpirationAsync", &[RENEW]),
+    ("renewal.LockTask.renew", &[RENEW]),
+    ("renewal.LockTask.buildChunk", &[RENEW]),
+    ("RedissonLock.forceUnlockAsync", &[FORCE_UNLOCK]),
+    ("RedissonLock.getHoldCount", &[HOLD_COUNT]),
+    ("RedissonLock.isHeldByCurrentThread", &[IS_HELD]),
+];
+
 pub const RLOCK_SHAPES: &[Shape] = &[
     Shape::new(ACQUIRE, "exists hset|hincrby pexpire hexists hincrby pexpire pttl", ""),
     Shape::new(ACQUIRE, "exists hexists hincrby pexpire pttl", ""),
@@ -33,6 +49,12 @@ pub const RLOCK_SHAPES: &[Shape] = &[
 
 pub const SPIN_ROLES: &[Role] = &[SPIN_ACQUIRE, SPIN_UNLOCK, SPIN_FORCE_UNLOCK];
 
+pub const SPIN_SITES: &[Site] = &[
+    ("RedissonSpinLock.tryLockInnerAsync", &[SPIN_ACQUIRE]),
+    ("RedissonSpinLock.unlockInnerAsync", &[SPIN_UNLOCK]),
+    ("RedissonSpinLock.forceUnlockAsync", &[SPIN_FORCE_UNLOCK]),
+];
+
 pub const SPIN_SHAPES: &[Shape] = &[
     Shape::new(SPIN_UNLOCK, "get? hexists hincrby pexpire set? del set?", ""),
     Shape::new(SPIN_FORCE_UNLOCK, "del", "if(redis.call('del',KEYS[1])==1)thenreturn1elsereturn0end"),
@@ -40,12 +62,18 @@ pub const SPIN_SHAPES: &[Shape] = &[
 
 pub const FENCED_ROLES: &[Role] = &[FENCED_ACQUIRE, FENCED_ACQUIRE_TOKEN];
 
+pub const FENCED_SITES: &[Site] =
+    &[("RedissonFencedLock.tryLockInnerAsync", &[FENCED_ACQUIRE_TOKEN, FENCED_ACQUIRE])];
+
 pub const FENCED_SHAPES: &[Shape] = &[
     Shape::new(FENCED_ACQUIRE_TOKEN, "exists hexists incr hincrby pexpire pttl", "return{-1,token}"),
     Shape::new(FENCED_ACQUIRE, "exists hexists incr hincrby pexpire pttl", ""),
 ];
 
 pub const NON_REENTRANT_ROLES: &[Role] = &[NONREENTRANT_ACQUIRE];
+
+pub const NON_REENTRANT_SITES: &[Site] =
+    &[("RedissonNonReentrantLock.tryLockInnerAsync", &[NONREENTRANT_ACQUIRE])];
 
 pub const NON_REENTRANT_SHAPES: &[Shape] =
     &[Shape::new(NONREENTRANT_ACQUIRE, "exists hincrby pexpire hexists pttl", "error_reply")];

@@ -18,11 +18,15 @@ pub mod roles;
 mod tests;
 
 use super::catalogue::Object;
+use super::role::Plain;
 use model::ReadWriteLock;
 
 pub const READ_WRITE: Object = Object {
     name: "rw",
     roles: roles::ROLES,
+    sites: roles::SITES,
+    plain: &[Plain { role: roles::READ_IS_LOCKED, site: "RedissonReadLock.isLocked", uses: "HGET" }],
+    class: None,
     shapes: roles::SHAPES,
     shared: &[],
     arguments: &names::ARGUMENTS,

@@ -1,7 +1,7 @@
 //! The keys and arguments of a read/write lock.
 
 use super::roles::{READ_ACQUIRE, READ_RENEW};
-use crate::binding::{Arguments, Draft, LEASE_MS, Parameter};
+use crate::binding::{Arguments, Draft, LEASE_MS, MESSAGE, OWNER, OWNER_COUNT, Parameter};
 use crate::model::{OWNER_IDS, OWNERS};
 use crate::role::Role;
 
@@ -15,6 +15,20 @@ pub const WRITER: Parameter = Parameter::argument("writer");
 pub const OWNER_KEY: Parameter = Parameter::data_key("owner_key");
 
 pub const ARGUMENTS: Arguments = Arguments {
+    passed_keys: &[
+        ("getReadWriteTimeoutNamePrefix(", HOLDS),
+        ("getKeyPrefix(", ALL_HOLDS),
+        ("split(", ALL_HOLDS),
+        ("getLockName()", OWNER_KEY),
+    ],
+    // A renewal passes the ids of all threads that read.
+    passed_args: &[
+        ("getWriteLockName(", WRITER),
+        ("size()", OWNER_COUNT),
+        ("*values()", OWNER),
+        ("readUnlockMessage", MESSAGE),
+        ("READ_UNLOCK_MESSAGE", MESSAGE),
+    ],
     keys: &[
         ("'hincrby',KEYS[1],KEYS[", OWNER_KEY),
         ("'hdel',KEYS[1],KEYS[", OWNER_KEY),

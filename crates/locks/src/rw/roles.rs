@@ -1,6 +1,6 @@
 //! The roles of a read/write lock's scripts, and the shapes by which they are recognised.
 
-use crate::role::{Role, Shape};
+use crate::role::{Role, Shape, Site};
 
 pub const READ_ACQUIRE: Role = Role::new("rw.read.acquire");
 pub const READ_UNLOCK: Role = Role::new("rw.read.unlock");
@@ -22,6 +22,23 @@ pub const ROLES: &[Role] = &[
     WRITE_UNLOCK,
     WRITE_FORCE_UNLOCK,
     FORCE_UNLOCK,
+];
+
+pub const SITES: &[Site] = &[
+    ("RedissonReadLock.tryLockInner", &[READ_ACQUIRE]),
+    ("RedissonReadLock.tryLockInnerAsync", &[READ_ACQUIRE]),
+    ("RedissonReadLock.unlock", &[READ_UNLOCK]),
+    ("RedissonReadLock.unlockInnerAsync", &[READ_UNLOCK]),
+    ("RedissonReadLock.renewExpirationAsync", &[READ_RENEW]),
+    ("renewal.ReadLockTask.renew", &[READ_RENEW]),
+    ("renewal.ReadLockTask.buildChunk", &[READ_RENEW]),
+    ("RedissonReadLock.forceUnlockAsync", &[READ_FORCE_UNLOCK, FORCE_UNLOCK]),
+    ("RedissonReadLock.isLocked", &[READ_IS_LOCKED]),
+    ("RedissonWriteLock.tryLockInner", &[WRITE_ACQUIRE]),
+    ("RedissonWriteLock.tryLockInnerAsync", &[WRITE_ACQUIRE]),
+    ("RedissonWriteLock.unlock", &[WRITE_UNLOCK]),
+    ("RedissonWriteLock.unlockInnerAsync", &[WRITE_UNLOCK]),
+    ("RedissonWriteLock.forceUnlockAsync", &[WRITE_FORCE_UNLOCK, FORCE_UNLOCK]),
 ];
 
 pub const SHAPES: &[Shape] = &[

@@ -23,6 +23,9 @@ use model::Semaphore;
 pub const SEMAPHORE: Object = Object {
     name: "semaphore",
     roles: roles::ROLES,
+    sites: roles::SITES,
+    plain: &[],
+    class: None,
     shapes: roles::SHAPES,
     shared: &[],
     arguments: &names::ARGUMENTS,

@@ -4,6 +4,7 @@ use super::roles::*;
 use crate::binding::{Arguments, COUNT, LEASE_MS};
 
 pub const ARGUMENTS: Arguments = Arguments {
+    passed_args: &[("timeToLive", LEASE_MS)],
     args_of: &[
         (ACQUIRE, "'decrby',KEYS[1],ARGV[", COUNT),
         (RELEASE, "'incrby',KEYS[1],ARGV[", COUNT),

@@ -1,6 +1,6 @@
 //! The roles of a semaphore's scripts, and the shapes by which they are recognised.
 
-use crate::role::{Role, Shape};
+use crate::role::{Role, Shape, Site};
 
 pub const ACQUIRE: Role = Role::new("semaphore.acquire");
 pub const RELEASE: Role = Role::new("semaphore.release");
@@ -14,6 +14,22 @@ pub const DRAIN: Role = Role::new("semaphore.drain");
 
 pub const ROLES: &[Role] =
     &[ACQUIRE, RELEASE, RELEASE_IF_EXISTS, TRY_SET, TRY_SET_FOR, SET, ADD, REDUCE, DRAIN];
+
+pub const SITES: &[Site] = &[
+    ("RedissonSemaphore.tryAcquireAsync", &[ACQUIRE]),
+    ("RedissonSemaphore.tryAcquireAsync0", &[ACQUIRE]),
+    ("RedissonSemaphore.releaseAsync", &[RELEASE]),
+    ("RedissonSemaphore.releaseIfExistsAsync", &[RELEASE_IF_EXISTS]),
+    ("RedissonSemaphore.trySetPermitsAsync", &[TRY_SET, TRY_SET_FOR]),
+    ("RedissonSemaphore.setPermitsAsync", &[SET]),
+    ("RedissonSemaphore.addPermitsAsync", &[ADD]),
+    ("RedissonSemaphore.reducePermitsAsync", &[REDUCE]),
+    ("RedissonSemaphore.drainPermits", &[DRAIN]),
+    ("RedissonSemaphore.drainPermitsAsync", &[DRAIN]),
+    // The parts of a queue.
+    ("RedissonQueueSemaphore.tryAcquireAsync", &[]),
+    ("RedissonBoundedBlockingQueue.trySetCapacityAsync", &[]),
+];
 
 pub const SHAPES: &[Shape] = &[
     Shape::new(ACQUIRE, "get decrby", "value~=false & >=tonumber(ARGV[1])"),
