@@ -10,6 +10,7 @@
 //! | `schedule` | steps, random schedules, and the token that repeats one |
 //! | `bench` | the server |
 //! | `branches` | the branches of a script, and a copy of it that marks them |
+//! | `tokens` | the tokens of a script |
 //! | `runner` | runs one schedule, step by step |
 //! | `shrink` | shrinks a schedule |
 //! | `compare` | compares two releases on the same schedules |
@@ -29,6 +30,7 @@ pub mod report;
 pub mod runner;
 pub mod schedule;
 mod shrink;
+pub mod tokens;
 
 use std::fmt;
 use std::time::{Duration, Instant};
