@@ -11,6 +11,7 @@
 //! | `bench` | the server |
 //! | `branches` | the branches of a script, and a copy of it that marks them |
 //! | `tokens` | the tokens of a script |
+//! | `request` | the keys and arguments of a script |
 //! | `runner` | runs one schedule, step by step |
 //! | `shrink` | shrinks a schedule |
 //! | `compare` | compares two releases on the same schedules |
@@ -27,6 +28,7 @@ pub mod branches;
 pub mod compare;
 pub mod real;
 pub mod report;
+mod request;
 pub mod runner;
 pub mod schedule;
 mod shrink;
@@ -262,7 +264,9 @@ impl<'a> Search<'a> {
             // Each schedule has a number, from which its random numbers are derived.
             let number = (n * self.jobs + self.job) * shards + shard;
             let mut rng = Rng::new(self.options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            schedule::random(&mut rng, operations, self.options.owners, self.options.faults, &mut steps);
+            let has = |operation| self.runner.can(operation);
+            let Options { owners, faults, .. } = *self.options;
+            schedule::random(&mut rng, operations, has, (owners, faults), &mut steps);
             self.attempt(&steps);
         }
     }

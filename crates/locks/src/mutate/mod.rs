@@ -236,7 +236,8 @@ impl<'a> Trial<'a> {
                 .map(|number| {
                     let mut steps = Vec::new();
                     let mut rng = Rng::new(self.options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-                    schedule::random(&mut rng, operations, OWNERS, true, &mut steps);
+                    let has = |operation| original.can(operation);
+                    schedule::random(&mut rng, operations, has, (OWNERS, true), &mut steps);
                     steps
                 })
                 .collect();
