@@ -6,5 +6,6 @@ mod support;
 mod check;
 mod fuzz;
 mod jars;
+mod mutate;
 mod roles;
 mod schedules;

@@ -431,6 +431,8 @@ impl Model for Fair {
         let is_sent = match call.operation {
             GIVE_UP => waits_ms > 0,
             RENEW => holds,
+            // A thread that waits rarely tries as well.
+            TRY_ACQUIRE => waits_ms == 0 || choice == 7,
             _ => true,
         };
         if is_sent {

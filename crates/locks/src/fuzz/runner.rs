@@ -292,7 +292,7 @@ impl Runner {
         if let Some(script) = &self.scripts[call.operation] {
             self.args.clear();
             script.write(&*self.model, call, &mut self.args);
-            self.bench.run(&script.loaded, script.objects(), &self.args);
+            self.bench.run(&script.loaded, script.objects(call), &self.args);
             return self.coverage.ran(call.operation, self.bench.branches_taken(&script.loaded));
         }
         let mut digits = itoa::Buffer::new();
@@ -374,6 +374,7 @@ impl Runner {
         }
         let row = &self.model.operations()[call.operation];
         let Script { loaded, .. } = self.scripts[call.operation].as_ref()?;
+        let is_gone = !self.bench.view().exists(self.model.names().lock.as_bytes());
         self.model.before(&call, self.bench.view());
         dump(self.bench.view(), &mut self.dumps[0]);
         self.bench.run(loaded, 1, &sent.args);
@@ -382,7 +383,7 @@ impl Runner {
         verdict.operation = row.name;
         let second = self.bench.reply();
         // The object may have expired in between.
-        let ended = second.is_error() && self.model.is_refusal(&call, second);
+        let ended = (second.is_error() || is_gone) && self.model.is_refusal(&call, second);
         let first = if ended { second } else { Reply::parse(&sent.reply) };
         expect_same(verdict, first, second, self.dumps[0] == self.dumps[1]);
         self.check(&call, true, verdict);

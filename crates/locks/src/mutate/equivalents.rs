@@ -5,9 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::fingerprint;
-use super::operators::Mutation;
-use crate::script_set::LockScript;
+use super::Mutant;
 
 /// The list.
 pub struct Equivalents {
@@ -31,9 +29,9 @@ impl Equivalents {
     }
 
     /// Returns why a mutant is equivalent, or `None` if the list does not have it.
-    pub fn reason(&self, script: &LockScript, mutation: &Mutation) -> Option<String> {
-        let mutants = self.reasons.get(&(script.name.clone(), fingerprint(&script.text)))?;
-        let why = mutants.get(&format!("{} {}", mutation.operator, mutation.at))?;
+    pub fn reason(&self, mutant: &Mutant) -> Option<String> {
+        let mutants = self.reasons.get(&(mutant.script.clone(), mutant.sha1.clone()))?;
+        let why = mutants.get(&format!("{} {}", mutant.mutation.operator, mutant.mutation.at))?;
         why.as_str().map(str::to_owned)
     }
 }

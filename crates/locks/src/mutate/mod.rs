@@ -73,6 +73,8 @@ pub struct Mutant {
     /// `Class.method` of the script, and its role.
     pub script: String,
     pub role: &'static str,
+    /// The first eight digits of the SHA-1 of the original's text.
+    pub sha1: String,
     pub mutation: Mutation,
 }
 
@@ -156,6 +158,7 @@ fn mutants_of(script: &LockScript) -> Vec<(&LockScript, Mutant)> {
         object: object.name,
         script: script.name.clone(),
         role: script.role.name(),
+        sha1: fingerprint(&script.text),
         mutation,
     };
     good.map(|mutation| (script, mutant(mutation))).collect()
@@ -190,7 +193,7 @@ impl<'a> Trial<'a> {
     }
 
     fn fate(&mut self, script: &LockScript, mutant: &Mutant) -> Fate {
-        if let Some(why) = self.equivalents.reason(script, &mutant.mutation) {
+        if let Some(why) = self.equivalents.reason(mutant) {
             return Fate::Equivalent(why);
         }
         let Some(mut runner) = self.runner(script, mutant) else { return Fate::NotRecognised };
@@ -281,7 +284,7 @@ fn violations(runner: &mut Runner, steps: &[Step], mut is_known: impl FnMut(Know
     }
 }
 
-/// Returns the first eight digits of the SHA-1 of a script, by which the list of equivalent mutants knows it.
+/// Returns by what the list of equivalent mutants knows a text: the first eight digits of its SHA-1.
 fn fingerprint(script: &str) -> String {
     String::from_utf8_lossy(&sha1_hex(script.as_bytes())[..8]).into_owned()
 }

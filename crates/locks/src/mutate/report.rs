@@ -52,7 +52,7 @@ pub fn scores(outcomes: &[Outcome]) -> (Vec<(&'static str, Score)>, Score) {
 pub fn text(outcomes: &[Outcome]) -> String {
     let mut out = String::new();
     for Outcome { mutant, .. } in outcomes.iter().filter(|outcome| outcome.fate == Fate::Survived) {
-        let Mutant { object, script, role, mutation } = mutant;
+        let Mutant { object, script, role, mutation, .. } = mutant;
         let _ = writeln!(
             out,
             "survived: {object}: {script} ({role}): {} {}: {} → {}",
@@ -87,9 +87,9 @@ fn shown(text: &str) -> String {
 /// Renders the outcomes as one JSON document.
 pub fn json(outcomes: &[Outcome]) -> String {
     let mutants = outcomes.iter().map(|Outcome { mutant, fate }| {
-        let Mutant { object, script, role, mutation } = mutant;
+        let Mutant { object, script, role, sha1, mutation } = mutant;
         let mut row = serde_json::json!({
-            "object": object, "script": script, "role": role, "operator": mutation.operator, "at": mutation.at,
+            "object": object, "script": script, "role": role, "sha1": sha1, "operator": mutation.operator, "at": mutation.at,
             "old": shown(&mutation.old), "new": shown(&mutation.new),
         });
         match fate {

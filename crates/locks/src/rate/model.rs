@@ -90,6 +90,8 @@ pub struct RateLimiter {
     asked: [Limit; OWNERS],
     /// Whether the release can expire limiters that nobody uses.
     keeps_alive: bool,
+    /// Whether the release stores this lifetime, and renews it when the limiter is used.
+    stores_lifetime: bool,
     /// Whether the release records each grant.
     by_grant: bool,
     before: State,
@@ -114,6 +116,9 @@ impl RateLimiter {
             permits: PermitNames::new("my:limiter"),
             asked: Default::default(),
             keeps_alive: takes(roles::TRY_SET, KEEP_ALIVE_MS),
+            stores_lifetime: scripts
+                .script(roles::TRY_SET)
+                .is_some_and(|script| script.text.contains("'keepAliveTime'")),
             by_grant: takes(roles::ACQUIRE, TAKEN),
             before: State::default(),
             granted: Default::default(),
@@ -226,8 +231,8 @@ impl RateLimiter {
     fn check_set(&self, change: &mut Change<&State>, asked: Limit) {
         let is = change.after.limit.unwrap_or_default();
         let wanted = Limit { keeps_taken: false, only_existing: false, ..asked };
-        // Releases without a lifetime do not store one.
-        let is = if self.keeps_alive { is } else { Limit { keep_alive_ms: wanted.keep_alive_ms, ..is } };
+        // Until 3.37 a lifetime was not stored.
+        let is = if self.stores_lifetime { is } else { Limit { keep_alive_ms: wanted.keep_alive_ms, ..is } };
         change.expect(L4, is == wanted, || format!("{is:?} instead of {wanted:?}"));
         if wanted.keep_alive_ms > 0 {
             let lives_ms = change.after.ttls_ms[0];
@@ -340,7 +345,7 @@ impl Model for RateLimiter {
                     _ => 0,
                 };
                 asked = Limit {
-                    rate: i64::from(choice % 3) + 1,
+                    rate: i64::from(choice % 4) + 1,
                     interval_ms: INTERVALS[usize::from(choice / 2) % INTERVALS.len()],
                     per_client: choice & 4 != 0,
                     keep_alive_ms: if self.keeps_alive { keep_alive_ms } else { 0 },
@@ -356,7 +361,7 @@ impl Model for RateLimiter {
                     return false;
                 }
             }
-            _ => call.count = i64::from(choice % 3) + 1,
+            _ => call.count = [1, 2, 3, 1, 1, 2, 1, 1][usize::from(choice) % 8],
         }
         self.asked[call.owner] = asked;
         true

@@ -113,6 +113,8 @@ impl Model for Semaphore {
         verdict.expect(Q2, !more || out.messages.iter().any(told), || {
             format!("{before:?} became {after:?} and nobody was told")
         });
+        let negative = out.messages.iter().find_map(|message| message.number().filter(|number| *number < 0));
+        verdict.expect(Q3, negative.is_none(), || format!("waiters were told {}", negative.unwrap_or(0)));
         // The client lets as many of its waiters ask again as the message says.
         let right = |message: &Message| !told(message) || message.number() == after;
         verdict.expect(Q4, out.messages.iter().all(right), || {
@@ -127,8 +129,6 @@ impl Model for Semaphore {
         verdict.expect(Q5, after.is_none() || ttl_ms == expected_ms, || {
             format!("the semaphore lives for {ttl_ms} ms instead of {expected_ms} ms (-1: for ever)")
         });
-        let negative = out.messages.iter().find_map(|message| message.number().filter(|number| *number < 0));
-        verdict.expect(Q3, negative.is_none(), || format!("waiters were told {}", negative.unwrap_or(0)));
     }
 
     fn may_stay(&self, key: &[u8]) -> bool {
