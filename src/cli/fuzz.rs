@@ -151,7 +151,7 @@ fn parse_wanted(text: &str) -> Result<(Invariant, Option<String>), String> {
     Wanted::parse(text).ok_or_else(|| "no such invariant; --list shows them".to_owned())
 }
 
-fn parse_shard(text: &str) -> Result<(u64, u64), String> {
+pub fn parse_shard(text: &str) -> Result<(u64, u64), String> {
     let parse = || {
         let (part, parts) = text.split_once('/')?;
         let (part, parts): (u64, u64) = (part.parse().ok()?, parts.parse().ok()?);

@@ -14,6 +14,7 @@ mod directives;
 mod drop_in;
 mod fuzz;
 mod history;
+mod mutate;
 mod options;
 mod replay;
 mod run;
@@ -59,6 +60,11 @@ const SUBCOMMANDS: &[Row] = &[
         name: "fuzz",
         summary: "run lock scripts in random schedules, and check what they guarantee",
         run: |args| fuzz::main(args),
+    },
+    Row {
+        name: "mutate",
+        summary: "change lock scripts, and count the changes that fuzzing notices",
+        run: |args| mutate::main(args),
     },
     Row {
         name: "replay",

@@ -225,7 +225,7 @@ fn too_few_nodes_are_no_lock() {
     let wanted = Wanted::one(Invariant::M1, "extend");
     let mut steps = Vec::new();
     let found = (0..2_000).any(|seed| {
-        schedule::random(&mut Rng::new(seed), runner.operations(), 3, false, &mut steps);
+        schedule::random(&mut Rng::new(seed), runner.operations(), |_| true, (3, false), &mut steps);
         runner.run(&steps, Rules::AsDocumented, &wanted, None).is_some()
     });
     assert!(found);

@@ -7,5 +7,6 @@ mod check;
 mod edited;
 mod fuzz;
 mod jars;
+mod mutate;
 mod roles;
 mod schedules;

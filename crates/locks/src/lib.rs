@@ -31,7 +31,7 @@
 //!
 //! Built on the models: [`check`] applies them to the requests of real clients, [`fuzz`] runs random schedules against
 //! them, and
-//! [`jar`] reads the scripts of a Redisson release. [`history`] judges who was told that he holds a lock, across nodes, and
+//! [`jar`] reads the scripts of a Redisson release, and [`mutate`] changes them to see what the models notice. [`history`] judges who was told that he holds a lock, across nodes, and
 //! [`linearize`] whether such a history is linearizable.
 
 pub mod args;
@@ -50,6 +50,8 @@ pub mod latch;
 pub mod linearize;
 pub mod model;
 pub mod multi;
+#[cfg(feature = "fuzz")]
+pub mod mutate;
 pub mod names;
 pub mod operation;
 pub mod own;

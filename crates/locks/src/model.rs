@@ -4,7 +4,7 @@ pub use super::args::Args;
 pub use super::binding::Parameter;
 pub use super::names::{Names, REACQUIRED};
 pub use super::operation::{Kind, NodeEvent, Operation, Retried, Sends};
-pub use super::reply::{Message, Outcome, Reply};
+pub use super::reply::{Message, Outcome, Reply, is_told};
 pub use super::violation::{Verdict, Violation, Wanted};
 
 use super::invariant::Invariant;
@@ -29,7 +29,7 @@ pub const OWNER_IDS: [&str; OWNERS] = [
 pub const WATCHDOG_MS: i64 = 30_000;
 
 /// The leases, in ms, that an acquire may request.
-pub const LEASES_MS: [i64; 3] = [10_000, 2_000, WATCHDOG_MS];
+pub const LEASES_MS: [i64; 4] = [10_000, 2_000, WATCHDOG_MS, 3 * WATCHDOG_MS];
 
 /// How long the reply to a request is remembered, in ms.
 pub const LATCH_TTL_MS: i64 = 20_000;
@@ -121,6 +121,18 @@ pub fn expect_same(verdict: &mut Verdict, first: Reply, second: Reply, is_unchan
     verdict.expect(Invariant::G3, is_unchanged, || "the second execution changed the keyspace".to_owned());
 }
 
+/// Expects that a renewal says whether its owner holds the lock: with 0 the client stops to renew it. Releases reply with
+/// 1 and 0, or with true and false.
+pub fn expect_renewal_told(verdict: &mut Verdict, reply: Reply, holds: bool) {
+    let told = match reply {
+        Reply::Nil => Some(0),
+        reply => reply.int(),
+    };
+    verdict.expect(Invariant::M5, told == Some(holds.into()), || {
+        format!("answered {reply} to who {} the lock", if holds { "holds" } else { "does not hold" })
+    });
+}
+
 /// The form of an object's key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
@@ -175,6 +187,11 @@ pub trait Model: CopyModel {
     /// and a client that asks again may get another answer.
     fn is_refusal(&self, _call: &Call, _reply: Reply) -> bool {
         false
+    }
+
+    /// Returns whether a key is one of the object's.
+    fn has_key(&self, key: &[u8]) -> bool {
+        key == self.names().lock.as_bytes()
     }
 
     /// Returns the keys that expire together with the object.

@@ -97,10 +97,21 @@ pub struct Message {
 }
 
 impl Message {
+    /// Returns whether the waiters of a lock act on the message: 0 wakes one of them, 1 wakes all. They ignore anything
+    /// else.
+    pub fn wakes(&self) -> bool {
+        matches!(self.number(), Some(0 | 1))
+    }
+
     /// Returns the number in the message.
     pub fn number(&self) -> Option<i64> {
         redlatch_core::num::parse_i64(&self.payload)
     }
+}
+
+/// Returns whether a message wakes the waiters who subscribe to `channel`.
+pub fn is_told(messages: &[Message], channel: &str) -> bool {
+    messages.iter().any(|message| message.channel == channel.as_bytes() && message.wakes())
 }
 
 /// The result of a request.

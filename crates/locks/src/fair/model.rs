@@ -82,6 +82,8 @@ pub struct Fair {
     asked_wait_ms: [i64; OWNERS],
     /// Whether a key was lost or a clock is wrong.
     disturbed: bool,
+    /// The error of each owner's clock when it last asked, by which its deadline was computed.
+    asked_skew_ms: [i64; OWNERS],
     /// The longest lease that was requested.
     lease_ms: i64,
     /// The largest difference between a client's clock and the server's.
@@ -102,6 +104,7 @@ impl Fair {
             waits_ms: [0; OWNERS],
             asked_wait_ms: [0; OWNERS],
             disturbed: false,
+            asked_skew_ms: [0; OWNERS],
             lease_ms: LEASE_MS,
             skew_ms: 0,
         }
@@ -194,13 +197,14 @@ impl Fair {
             false => "refused, but it is free and nobody is before it".to_owned(),
         });
         if !granted && call.operation == ACQUIRE {
-            self.waits_ms[owner] = self.asked_wait_ms[owner];
+            self.waits(call);
             let told = out.reply.int().unwrap_or(MISSING);
             if waited && !self.disturbed {
                 change.expect(F4, (0..=before.ttl_ms.max(0) + self.skew_ms).contains(&told), || {
                     format!("told to wait {told} ms, the lock is held for {} ms more", before.ttl_ms)
                 });
             }
+            self.check_queued(change, waited, told);
             if change.is_strict() {
                 change.expect(F7, told > 0 || before.exists, || {
                     format!("told {told} ms, but others come first: it will ask again and again")
@@ -220,6 +224,98 @@ impl Fair {
         }
     }
 
+    /// Notes that the owner waits.
+    fn waits(&mut self, call: &Call) {
+        self.waits_ms[call.owner] = self.asked_wait_ms[call.owner];
+        self.asked_skew_ms[call.owner] = call.skew_ms;
+    }
+
+    /// Compares what a waiter was told, and the deadline that it got, with the lock's lease and the deadlines before it.
+    fn check_queued(&self, change: &mut Change<&State>, waited: bool, told: i64) {
+        let Change { call, before, after, .. } = *change;
+        if self.disturbed || self.by_key || !before.exists {
+            return;
+        }
+        let Call { owner, .. } = *call;
+        let clock_ms = call.clock_ms();
+        let others = before
+            .living(clock_ms)
+            .iter()
+            .filter_map(|&other| before.deadlines_ms.get(other).copied().flatten());
+        let last_ms = others.last().map_or(before.ttl_ms, |deadline| deadline - clock_ms);
+        let (least, most) = (last_ms.min(before.ttl_ms), last_ms.max(before.ttl_ms));
+        change.expect(T2, (least..=most).contains(&told) || waited && told == before.ttl_ms, || {
+            format!("told to wait {told} ms, the lock is held for {} ms more", before.ttl_ms)
+        });
+        let deadline_ms = after.deadlines_ms[owner].map(|deadline| deadline - clock_ms);
+        if waited {
+            return change.expect(F8, after.deadlines_ms[owner] == before.deadlines_ms[owner], || {
+                format!("its deadline is in {deadline_ms:?} ms now")
+            });
+        }
+        let wait_ms = self.waits_ms[owner];
+        // Its turn comes after those before it.
+        let first_ms = (least + wait_ms).max(last_ms);
+        change.expect(F8, deadline_ms.is_some_and(|deadline| deadline >= first_ms), || {
+            format!(
+                "waits {wait_ms} ms, its turn comes in {least} ms, and its deadline is in {deadline_ms:?} ms"
+            )
+        });
+    }
+
+    /// Expects that the queue has lost only waiters whose time is over and the one that was served or gave up, and that
+    /// only the caller was added, at the end. Deadlines of others never come closer than by the wait of who leaves.
+    fn check_queue(&self, change: &mut Change<&State>, wait_ms: i64) {
+        let Change { call, out, before, after, .. } = *change;
+        let Call { owner, now_ms, .. } = *call;
+        // By its own clock, a waiter is alive until its deadline.
+        let lives = |&other: &usize| {
+            let deadline = before.deadlines_ms.get(other).copied().flatten();
+            other != owner && deadline.is_some_and(|deadline| deadline > now_ms + self.asked_skew_ms[other])
+        };
+        let dropped = before.queue.iter().copied().filter(lives).find(|other| !after.queue.contains(other));
+        change.expect(F9, dropped.is_none(), || {
+            let other = owner_name(dropped.unwrap_or(0));
+            format!("{other} waits, its deadline has not come, and it is no longer in the queue")
+        });
+        if self.disturbed || self.by_key {
+            return;
+        }
+        let leaves = match call.operation {
+            ACQUIRE | TRY_ACQUIRE => out.reply == Reply::Nil && before.holds[owner] == 0,
+            operation => operation == GIVE_UP,
+        };
+        let joins = call.operation == ACQUIRE && matches!(out.reply, Reply::Int(_));
+        let clock_ms = call.clock_ms();
+        let living = before.living(clock_ms);
+        let dead = &before.queue[..before.queue.len() - living.len()];
+        let mut expected: SmallVec<[usize; 8]> = living.into();
+        expected.retain(|other| !leaves || *other != owner);
+        if joins && !expected.contains(&owner) {
+            expected.push(owner);
+        }
+        // Whether the dead are still in the queue makes no difference.
+        let mut now = after.queue.clone();
+        now.retain(|other| !dead.contains(other) || joins && *other == owner);
+        change.expect(F10, now == expected, || format!("{:?} became {:?}", before.queue, after.queue));
+        let is_behind = |other: &&usize| {
+            before.queue.iter().position(|o| o == *other) > before.queue.iter().position(|o| *o == owner)
+        };
+        let mut moved_ms = None;
+        for &other in expected.iter().filter(|other| **other != owner && **other < OWNERS) {
+            let (Some(was), Some(is)) = (before.deadlines_ms[other], after.deadlines_ms[other]) else {
+                continue;
+            };
+            // Those behind move up, all by the same time.
+            let behind = leaves && is_behind(&&other);
+            let least_ms = if behind { was - wait_ms } else { was };
+            let together = !behind || *moved_ms.get_or_insert(was - is) == was - is;
+            change.expect(F8, is >= least_ms && together, || {
+                format!("the deadline of {} came closer by {} ms", owner_name(other), was - is)
+            });
+        }
+    }
+
     fn unlocked(&mut self, change: &mut Change<&State>) {
         let Change { call, out, before, after, .. } = *change;
         let owner = call.owner;
@@ -233,10 +329,16 @@ impl Fair {
             change.expect(U1, before.holds == after.holds && before.ttl_ms == after.ttl_ms, || {
                 format!("{before:?} became {after:?}")
             });
+            // The lease has ended without a message; the next waiter need not sleep on.
+            if !before.exists {
+                self.check_told(change);
+            }
             return;
         }
         let left = before.holds[owner] - 1;
-        change.expect(A1, after.holds[owner] == left && after.exists == (left > 0), || {
+        let mut holds = before.holds;
+        holds[owner] = left;
+        change.expect(A1, after.holds == holds && after.exists == (left > 0), || {
             format!("holds went from {:?} to {:?}", before.holds, after.holds)
         });
         change.expect(U2, out.reply == Reply::Int((left == 0) as i64), || {
@@ -245,6 +347,10 @@ impl Fair {
         self.until_ms[owner] = if left > 0 { call.now_ms + call.lease_ms } else { 0 };
         if left == 0 {
             self.check_told(change);
+        } else {
+            change.expect(T1, after.ttl_ms == call.lease_ms, || {
+                format!("asked for {} ms, the key lives for {} ms", call.lease_ms, after.ttl_ms)
+            });
         }
     }
 
@@ -253,7 +359,7 @@ impl Fair {
         let Change { call, out, before, .. } = *change;
         let living = before.living(call.clock_ms());
         let Some(&head) = living.first().filter(|head| **head < OWNERS) else { return };
-        let told = out.messages.iter().any(|message| message.channel.ends_with(OWNER_IDS[head].as_bytes()));
+        let told = is_told(out.messages, &format!("{}:{}", self.names.channel, OWNER_IDS[head]));
         change.expect(M3, told || self.disturbed, || {
             format!("the lock is free and {}, who is next, was not told", owner_name(head))
         });
@@ -272,6 +378,12 @@ impl Model for Fair {
 
     fn names(&self) -> &Names {
         &self.names
+    }
+
+    fn has_key(&self, key: &[u8]) -> bool {
+        let QueueNames { queue, timeouts, waiters } = &self.queue_names;
+        let waiters = waiters.iter().filter(|_| self.by_key);
+        [&self.names.lock, queue, timeouts].into_iter().chain(waiters).any(|name| name.as_bytes() == key)
     }
 
     fn companions(&self) -> Vec<Vec<u8>> {
@@ -307,6 +419,7 @@ impl Model for Fair {
         self.until_ms = [0; OWNERS];
         self.waits_ms = [0; OWNERS];
         self.disturbed = false;
+        self.asked_skew_ms = [0; OWNERS];
         self.lease_ms = LEASE_MS;
         self.skew_ms = 0;
     }
@@ -318,7 +431,8 @@ impl Model for Fair {
         let is_sent = match call.operation {
             GIVE_UP => waits_ms > 0,
             RENEW => holds,
-            TRY_ACQUIRE => waits_ms == 0,
+            // A thread that waits rarely tries as well.
+            TRY_ACQUIRE => waits_ms == 0 || choice == 7,
             _ => true,
         };
         if is_sent {
@@ -339,6 +453,10 @@ impl Model for Fair {
     fn after(&mut self, seen: Observation, verdict: &mut Verdict) {
         let Observation { call, out, view } = seen;
         if out.again {
+            // The lock may have been released in between: then the owner waits now.
+            if call.operation == ACQUIRE && matches!(out.reply, Reply::Int(_)) {
+                self.waits(call);
+            }
             return;
         }
         let before = &std::mem::take(&mut self.before);
@@ -348,6 +466,10 @@ impl Model for Fair {
         self.lease_ms = self.lease_ms.max(call.lease_ms);
         self.skew_ms = self.skew_ms.max(call.skew_ms.abs());
         let late = self.late(before, clock_ms).is_some();
+        let wait_ms = self.asked_wait_ms[call.owner];
+        if call.operation == RENEW {
+            expect_renewal_told(change.verdict, out.reply, before.holds[call.owner] > 0);
+        }
         match call.operation {
             ACQUIRE | TRY_ACQUIRE => self.acquired(change),
             UNLOCK => self.unlocked(change),
@@ -358,6 +480,13 @@ impl Model for Fair {
             }
             FORCE_UNLOCK => {
                 change.expect(A1, !after.exists, || "the lock is still held".to_owned());
+                change.expect(U2, out.reply == Reply::Int(before.exists as i64), || {
+                    format!(
+                        "answered {}, the lock was {}",
+                        out.reply,
+                        if before.exists { "held" } else { "free" }
+                    )
+                });
                 if before.exists {
                     self.check_told(change);
                 }
@@ -376,6 +505,7 @@ impl Model for Fair {
                 self.until_ms[call.owner] = 0;
             }
         }
+        self.check_queue(change, wait_ms);
         if !self.disturbed && !self.by_key {
             let known = after
                 .queue

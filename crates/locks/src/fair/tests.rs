@@ -39,3 +39,14 @@ fn a_queued_waiter_needs_a_deadline() {
     let found = keys.judge(&mut model, ("acquire", 0, 0), (Reply::Int(5_000), NO_MESSAGES), |_, _| {});
     assert_eq!(found, Some(Invariant::F2));
 }
+
+#[test]
+fn a_live_waiter_stays_in_the_queue() {
+    let (mut keys, mut model) = (Keys::new(), Fair::new(&ScriptSet::default(), true));
+    waiting(&mut keys);
+    let found = keys.judge(&mut model, ("force_unlock", 0, 0), (Reply::Int(0), NO_MESSAGES), |keys, _| {
+        keys.delete("redisson_lock_queue:{my:lock}");
+        keys.delete("redisson_lock_timeout:{my:lock}");
+    });
+    assert_eq!(found, Some(Invariant::F9));
+}

@@ -4,7 +4,7 @@ use super::names::{ALL_MEMBERS, MEMBERS, members};
 use super::roles;
 use crate::invariant::Invariant::*;
 use crate::model::*;
-use crate::view::{MISSING, View};
+use crate::view::{FOREVER, MISSING, View};
 
 const ACQUIRE: usize = 0;
 const UNLOCK: usize = 1;
@@ -48,6 +48,11 @@ impl State {
     fn chosen(&self, mask: u8) -> impl Iterator<Item = &Member> {
         members(mask).map(|member| &self.members[member])
     }
+}
+
+/// Returns the later of the end of a lease, if there is one, and another time.
+fn later(end: Option<i64>, other: i64) -> i64 {
+    end.map_or(other, |end| end.max(other))
 }
 
 /// The fields of one member in the hash.
@@ -121,6 +126,7 @@ impl FasterMultiLock {
             false => "refused, but all members are free or the owner's".to_owned(),
         });
         if !granted {
+            change.expect(A2, !once || out.reply == Reply::Int(0), || format!("answered {}", out.reply));
             let others = before.chosen(self.asked[call.owner]).filter(|member| is_other(member));
             let longest = others.filter_map(|member| member.until_ms[member.owner?]).max();
             let left = longest.map(|end| end - clock_ms);
@@ -146,7 +152,7 @@ impl FasterMultiLock {
                 let (name, holds) = (MEMBERS[member], is.holds[owner]);
                 format!("{name} was held {held} times by a lease that runs, and is held {holds} times now")
             });
-            let asked = (clock_ms + lease_ms).max(was.until_ms[owner].unwrap_or(0));
+            let asked = later(was.until_ms[owner], clock_ms + lease_ms);
             change.expect(T1, is.until_ms[owner] == Some(asked), || {
                 format!(
                     "the lease of {} ends at {:?} instead of {asked}",
@@ -172,6 +178,10 @@ impl FasterMultiLock {
             change.expect(U1, out.reply == Reply::Nil, || {
                 format!("answered {} to who does not hold all members", out.reply)
             });
+            // The leases have ended without a message; the waiters need not sleep on.
+            change.expect(M3, before.ttl_ms != MISSING || is_told(out.messages, &self.names.channel), || {
+                "the group is free and nobody was told".to_owned()
+            });
             return change.expect(U1, before.members == after.members, || {
                 format!("{:?} became {:?}", before.members, after.members)
             });
@@ -186,11 +196,18 @@ impl FasterMultiLock {
                     MEMBERS[member], was.holds[owner], is.holds[owner]
                 )
             });
-            if holds == 0 {
-                self.until_ms[member][owner] = 0;
-            } else {
-                left += 1;
-            }
+            let end = match holds {
+                0 => None,
+                _ => Some(later(was.until_ms[owner], clock_ms + call.lease_ms)),
+            };
+            change.expect(T1, is.until_ms[owner] == end, || {
+                format!(
+                    "the lease of {} ends at {:?} instead of {end:?}",
+                    MEMBERS[member], is.until_ms[owner]
+                )
+            });
+            self.until_ms[member][owner] = end.unwrap_or(0);
+            left += u32::from(holds > 0);
         }
         if left == 0 {
             self.renews[owner] = 0;
@@ -199,7 +216,7 @@ impl FasterMultiLock {
             format!("answered {} with {left} members still held", out.reply)
         });
         let gone = left < self.asked[call.owner].count_ones();
-        change.expect(M3, !gone || !out.messages.is_empty(), || {
+        change.expect(M3, !gone || is_told(out.messages, &self.names.channel), || {
             "a member is free and nobody was told".to_owned()
         });
         change.expect(P6, gone || out.messages.is_empty(), || {
@@ -227,7 +244,8 @@ impl FasterMultiLock {
         }
         for member in members(self.asked[call.owner]).filter(|_| own) {
             let end = after.members[member].until_ms[call.owner].unwrap_or(0);
-            change.expect(T1, end >= clock_ms + call.lease_ms, || {
+            let asked = later(before.members[member].until_ms[call.owner], clock_ms + call.lease_ms);
+            change.expect(T1, end == asked, || {
                 format!("the lease of {} ends {} ms from now", MEMBERS[member], end - clock_ms)
             });
             self.until_ms[member][call.owner] = end;
@@ -266,7 +284,7 @@ impl Model for FasterMultiLock {
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
         let mut asked = [0b001, 0b010, 0b011, 0b001, 0b010, 0b011, 0b110, 0b111][usize::from(choice) % 8];
-        call.lease_ms = LEASES_MS[usize::from(choice) / 3 % LEASES_MS.len()];
+        call.lease_ms = LEASES_MS[usize::from(choice) / 2 % LEASES_MS.len()];
         if call.operation == RENEW {
             (asked, call.lease_ms) = (self.renews[call.owner], WATCHDOG_MS);
         }
@@ -311,6 +329,9 @@ impl Model for FasterMultiLock {
                 });
                 let free = after.chosen(self.asked[call.owner]).all(|member| member.owner.is_none());
                 change.expect(A1, free, || "a member is still held".to_owned());
+                change.expect(M3, held == 0 || is_told(out.messages, &self.names.channel), || {
+                    "a member is free and nobody was told".to_owned()
+                });
             }
             question => {
                 let holder = |member: &Member| {
@@ -326,6 +347,18 @@ impl Model for FasterMultiLock {
                 });
             }
         }
+        let is_asked = |member: usize| self.asked[call.owner] & 1 << member != 0;
+        let strange = (0..MEMBERS.len()).find(|&member| {
+            let (was, is) = (before.members[member], after.members[member]);
+            !is_asked(member) && was != is && after.ttl_ms != MISSING
+        });
+        change.expect(A1, strange.is_none(), || {
+            format!("{} was not asked for, and has changed", MEMBERS[strange.unwrap_or(0)])
+        });
+        let most_ms = before.ttl_ms.max(call.lease_ms);
+        change.expect(G7, after.ttl_ms <= most_ms && after.ttl_ms != FOREVER, || {
+            format!("the key lives for {} ms, for a lease of {} ms", after.ttl_ms, call.lease_ms)
+        });
         // Leases end by the clients' clocks, the key by the server's clock.
         let kept = |state: &State| {
             let running =

@@ -77,7 +77,8 @@ pub struct Loaded {
     /// The copy that shows which branches were taken.
     marked: Text,
     pub branches: Vec<Branch>,
-    keys: String,
+    /// The number of keys for one object, and for two.
+    keys: [String; 2],
 }
 
 #[derive(Clone, Debug)]
@@ -100,7 +101,7 @@ impl Loaded {
             plain: Text::new(script.text.clone()),
             marked: Text::new(marked.text),
             branches: marked.branches,
-            keys: script.binding.keys.len().to_string(),
+            keys: [1, 2].map(|objects| (objects * script.binding.keys.len()).to_string()),
         }
     }
 }
@@ -222,11 +223,11 @@ impl Bench {
         branches.filter(|(_, branch)| node.has_reached(branch.line)).map(|(index, _)| index)
     }
 
-    /// Runs a script. Loads it first if the server does not have it, as clients do.
-    pub fn run(&mut self, script: &Loaded, args: &Args) {
+    /// Runs a script for one or two objects. Loads it first if the server does not have it, as clients do.
+    pub fn run(&mut self, script: &Loaded, objects: usize, args: &Args) {
         let Text { sha, text } = if self.watches_branches { &script.marked } else { &script.plain };
         let mut argv: SmallVec<[&[u8]; 16]> = SmallVec::new();
-        argv.extend([&b"EVALSHA"[..], sha, script.keys.as_bytes()]);
+        argv.extend([&b"EVALSHA"[..], sha, script.keys[objects - 1].as_bytes()]);
         argv.extend(args.iter());
         self.request(&argv);
         if self.reply.starts_with(b"-NOSCRIPT") {

@@ -12,6 +12,8 @@
 //!
 //! Not distinguished: how often a loop ran, whether it was skipped, and which part of an `and` or `or` decided.
 
+use super::tokens::Tokens;
+
 /// The line with which a branch begins in the copy.
 const MARK: &str = "\ndo local _ = 0 end\n";
 
@@ -54,7 +56,7 @@ enum Open {
 pub fn mark(script: &str) -> Marked {
     let mut marker = Marker { script, copied: 0, lines: 1, marked: Marked::default() };
     let mut open: Vec<Open> = Vec::new();
-    for (start, word) in Words::of(script) {
+    for (start, word) in Tokens::of(script) {
         let end = start + word.len();
         if matches!(word, "end" | "until") {
             if let Some(Open::If { condition, has_else: false, .. }) = open.pop() {
@@ -135,74 +137,6 @@ fn cut(text: &str) -> String {
     match text.char_indices().nth(WIDTH) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),
-    }
-}
-
-/// Iterates over the words and closing parentheses of a script with their positions. Skips strings and comments.
-struct Words<'a> {
-    script: &'a str,
-    at: usize,
-}
-
-impl<'a> Words<'a> {
-    fn of(script: &'a str) -> Words<'a> {
-        // The line that names the engine is not Lua.
-        let first = if script.starts_with("#!") { script.find('\n').unwrap_or(script.len()) } else { 0 };
-        Words { script, at: first }
-    }
-
-    /// Returns the number of bytes up to and including `end`.
-    fn behind(&self, end: &str) -> usize {
-        let rest = &self.script[self.at..];
-        rest.find(end).map_or(rest.len(), |at| at + end.len())
-    }
-
-    /// Returns the length of `[[…]]` or `[=[…]=]`, if one begins here.
-    fn long_bracket(&self) -> Option<usize> {
-        let rest = self.script[self.at..].strip_prefix('[')?;
-        let level = rest.len() - rest.trim_start_matches('=').len();
-        rest[level..].starts_with('[').then(|| self.behind(&format!("]{}]", "=".repeat(level))))
-    }
-
-    fn quoted(&self, quote: char) -> usize {
-        let mut escaped = true;
-        let end = self.script[self.at..].find(|c| {
-            let ends = c == quote && !escaped;
-            escaped = c == '\\' && !escaped;
-            ends
-        });
-        end.map_or(self.script.len() - self.at, |end| end + 1)
-    }
-}
-
-impl<'a> Iterator for Words<'a> {
-    type Item = (usize, &'a str);
-
-    fn next(&mut self) -> Option<(usize, &'a str)> {
-        loop {
-            let start = self.at;
-            let rest = &self.script[start..];
-            let first = rest.chars().next()?;
-            let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-            if is_part(first) {
-                self.at += rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-                return Some((start, &self.script[start..self.at]));
-            }
-            if let Some(comment) = rest.strip_prefix("--") {
-                self.at += 2;
-                let newline = comment.find('\n').unwrap_or(comment.len());
-                self.at += self.long_bracket().unwrap_or(newline);
-                continue;
-            }
-            self.at += match first {
-                '"' | '\'' => self.quoted(first),
-                '[' => self.long_bracket().unwrap_or(1),
-                _ => first.len_utf8(),
-            };
-            if first == ')' {
-                return Some((start, &rest[..1]));
-            }
-        }
     }
 }
 

@@ -10,6 +10,8 @@
 //! | `schedule` | steps, random schedules, and the token that repeats one |
 //! | `bench` | the server |
 //! | `branches` | the branches of a script, and a copy of it that marks them |
+//! | `tokens` | the tokens of a script |
+//! | `request` | the keys and arguments of a script |
 //! | `runner` | runs one schedule, step by step |
 //! | `shrink` | shrinks a schedule |
 //! | `baseline` | known violations, which are not reported |
@@ -28,9 +30,11 @@ pub mod branches;
 pub mod compare;
 pub mod real;
 pub mod report;
+mod request;
 pub mod runner;
 pub mod schedule;
 mod shrink;
+pub mod tokens;
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -274,7 +278,9 @@ impl<'a> Search<'a> {
             // Each schedule has a number, from which its random numbers are derived.
             let number = (n * self.jobs + self.job) * shards + shard;
             let mut rng = Rng::new(self.options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            schedule::random(&mut rng, operations, self.options.owners, self.options.faults, &mut steps);
+            let has = |operation| self.runner.can(operation);
+            let Options { owners, faults, .. } = *self.options;
+            schedule::random(&mut rng, operations, has, (owners, faults), &mut steps);
             self.attempt(&steps);
         }
     }

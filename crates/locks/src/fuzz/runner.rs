@@ -3,7 +3,8 @@
 use std::fmt::Write;
 
 use super::OperationReport;
-use super::bench::{Bench, Exchange, Loaded};
+use super::bench::{Bench, Exchange};
+use super::request::Script;
 use super::schedule::{Common, Step};
 use crate::invariant::{Invariant, Rules};
 use crate::model::*;
@@ -101,14 +102,6 @@ struct Sent {
     is_valid: bool,
 }
 
-/// The script of an operation.
-struct Script {
-    loaded: Loaded,
-    /// `Class.method`.
-    name: String,
-    parameters: Vec<Parameter>,
-}
-
 /// Runs schedules of one object.
 pub struct Runner {
     bench: Bench,
@@ -133,18 +126,12 @@ pub struct Runner {
 impl Runner {
     /// Creates a runner for one object.
     pub fn new(scripts: &ScriptSet, model: Box<dyn Model>, version: Version) -> Runner {
-        let script = |operation: &Operation| {
-            let script = scripts.find(operation.sends)?;
-            Some(Script {
-                loaded: Loaded::new(script),
-                name: script.name.clone(),
-                parameters: script.binding.keys.iter().chain(&script.binding.args).copied().collect(),
-            })
-        };
+        let script = |operation: &Operation| scripts.find(operation.sends).map(Script::new);
         let can = model.operations().iter().map(|operation| scripts.sends(operation.sends)).collect();
         let refused = model.operations().iter().map(|operation| scripts.refuses(operation.sends)).collect();
         let scripts: Vec<_> = model.operations().iter().map(script).collect();
-        let branches = |script: &Option<Script>| script.as_ref().map_or(0, |s| s.loaded.branches.len());
+        let branches =
+            |script: &Option<Script>| script.as_ref().map_or(0, |script| script.loaded.branches.len());
         let coverage = Coverage {
             replies: vec![[0; REPLIES.len()]; scripts.len()],
             branches: scripts.iter().map(|script| vec![0; branches(script)]).collect(),
@@ -310,13 +297,11 @@ impl Runner {
     fn send(&mut self, call: &Call) {
         let row = &self.model.operations()[call.operation];
         let names = self.model.names();
-        if let Some(Script { loaded, parameters, .. }) = &self.scripts[call.operation] {
+        if let Some(script) = &self.scripts[call.operation] {
             self.args.clear();
-            for &parameter in parameters {
-                self.model.write(parameter, call, &mut self.args);
-            }
-            self.bench.run(loaded, &self.args);
-            return self.coverage.ran(call.operation, self.bench.branches_taken(loaded));
+            script.write(&*self.model, call, &mut self.args);
+            self.bench.run(&script.loaded, script.objects(call), &self.args);
+            return self.coverage.ran(call.operation, self.bench.branches_taken(&script.loaded));
         }
         let mut digits = itoa::Buffer::new();
         let lease = digits.format(call.lease_ms).as_bytes();
@@ -354,19 +339,34 @@ impl Runner {
         verdict.expect(Invariant::G1, interrupted == 0, || {
             "the script runs for so long that others are served in between".to_owned()
         });
-        self.check_slots(verdict);
+        self.check_keys(call, again, verdict);
+        let reply = match &self.scripts[call.operation] {
+            Some(script) => script.part(call, reply, verdict),
+            None => reply,
+        };
         let out = Outcome { reply, messages: self.bench.messages(), again };
         judge(&mut *self.model, Observation { call, out, view: self.bench.view() }, verdict);
     }
 
-    /// Expects that all keys belong to one hash slot: in a cluster a script may not use others.
-    fn check_slots(&self, verdict: &mut Verdict) {
+    /// Expects that a script uses only keys of its object, that all of them belong to one hash slot, because a script in
+    /// a cluster may not use others, and that the key which remembers the request remembers the reply.
+    fn check_keys(&self, call: &Call, again: bool, verdict: &mut Verdict) {
         let slot = hash_tag(self.model.names().lock.as_bytes());
-        let astray = self.bench.view().keys().map(|(key, ..)| key).find(|key| hash_tag(key) != slot);
-        verdict.expect(Invariant::G6, astray.is_none(), || {
-            let key = String::from_utf8_lossy(astray.unwrap_or_default());
-            format!("{} has another slot than {}", shorten(key.as_bytes()), self.model.names().lock)
-        });
+        for (key, value, ttl_ms) in self.bench.view().keys() {
+            verdict.expect(Invariant::G6, hash_tag(key) == slot, || {
+                format!("{} has another slot than {}", shorten(key), self.model.names().lock)
+            });
+            let Some(request) = key.strip_prefix(MEMORY) else {
+                verdict.expect(Invariant::G8, self.model.has_key(key), || {
+                    format!("{} = {}", shorten(key), show_value(value))
+                });
+                continue;
+            };
+            let is_this = !again && self.bench.reply() != Reply::Nil && ends_with_hex(request, call.request);
+            verdict.expect(Invariant::G2, !is_this || ttl_ms == LATCH_TTL_MS, || {
+                format!("the reply is remembered for {ttl_ms} ms instead of {LATCH_TTL_MS} ms")
+            });
+        }
     }
 
     /// Repeats the last request of the owner's client, while the server may still remember the first one.
@@ -382,15 +382,16 @@ impl Runner {
         }
         let row = &self.model.operations()[call.operation];
         let Script { loaded, .. } = self.scripts[call.operation].as_ref()?;
+        let is_gone = !self.bench.view().exists(self.model.names().lock.as_bytes());
         self.model.before(&call, self.bench.view());
         dump(self.bench.view(), &mut self.dumps[0]);
-        self.bench.run(loaded, &sent.args);
+        self.bench.run(loaded, 1, &sent.args);
         self.coverage.ran(call.operation, self.bench.branches_taken(loaded));
         dump(self.bench.view(), &mut self.dumps[1]);
         verdict.operation = row.name;
         let second = self.bench.reply();
         // The object may have expired in between.
-        let ended = second.is_error() && self.model.is_refusal(&call, second);
+        let ended = (second.is_error() || is_gone) && self.model.is_refusal(&call, second);
         let first = if ended { second } else { Reply::parse(&sent.reply) };
         expect_same(verdict, first, second, self.dumps[0] == self.dumps[1]);
         self.check(&call, true, verdict);
@@ -536,6 +537,12 @@ fn describe(model: &dyn Model, call: &Call) -> String {
 
 /// The prefix of the keys that remember replies to requests.
 const MEMORY: &[u8] = b"redisson_unlock_latch";
+
+/// Returns whether a key ends with the digits that [`Args::extend_hex`] writes for a number.
+fn ends_with_hex(key: &[u8], number: u64) -> bool {
+    let digits = key.len().checked_sub(16).and_then(|at| std::str::from_utf8(&key[at..]).ok());
+    digits.and_then(|digits| u64::from_str_radix(digits, 16).ok()) == Some(number)
+}
 
 /// Returns the keyspace in readable form, one line for each key, without the keys that remember replies.
 fn describe_keys(view: View) -> Vec<String> {

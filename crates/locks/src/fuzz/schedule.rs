@@ -63,9 +63,16 @@ pub fn decode(token: &str) -> Option<Vec<Step>> {
     })
 }
 
-/// Fills `into` with a random schedule. Each schedule has its own weights, so that some never advance the clock and
-/// others never lose a key.
-pub fn random(rng: &mut Rng, operations: &[Operation], owners: usize, faults: bool, into: &mut Vec<Step>) {
+/// Fills `into` with a random schedule of the operations that the release `has`. Each schedule has its own weights, so
+/// that some never advance the clock, others never lose a key, and every other one leaves out some of the operations.
+pub fn random(
+    rng: &mut Rng,
+    operations: &[Operation],
+    has: impl Fn(usize) -> bool,
+    (owners, faults): (usize, bool),
+    into: &mut Vec<Step>,
+) {
+    let leaves_out = rng.below(2) == 0;
     let mut weights = [0u32; 64];
     let actions = (COMMON.len() + operations.len()).min(weights.len());
     for (action, weight) in weights[..actions].iter_mut().enumerate() {
@@ -79,6 +86,10 @@ pub fn random(rng: &mut Rng, operations: &[Operation], owners: usize, faults: bo
             None if operations[action - COMMON.len()].is_fault() => {
                 [0, 0, 0, 1][rng.below(4)] * u32::from(faults)
             }
+            None if !has(action - COMMON.len()) => 0,
+            // Without these nothing happens.
+            None if operations[action - COMMON.len()].is_defining => [1, 2, 4, 4][rng.below(4)],
+            None if leaves_out => [0, 1, 2, 4][rng.below(4)],
             None => [1, 2, 4, 4][rng.below(4)],
         };
     }
@@ -110,7 +121,7 @@ mod tests {
         let operations = [Operation::new("anything", crate::model::Sends::Pexpire); 9];
         let mut steps = Vec::new();
         for _ in 0..100 {
-            random(&mut rng, &operations, 3, true, &mut steps);
+            random(&mut rng, &operations, |_| true, (3, true), &mut steps);
             assert_eq!(decode(&encode(&steps)).as_ref(), Some(&steps));
         }
         assert_eq!(decode("50"), None);

@@ -24,5 +24,5 @@ pub const COUNT_DOWN_LATCH: Object = Object {
     shapes: roles::SHAPES,
     shared: &[],
     arguments: &names::ARGUMENTS,
-    model: |_| Box::<CountDownLatch>::default(),
+    model: |scripts| Box::new(CountDownLatch::new(scripts)),
 };

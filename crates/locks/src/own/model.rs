@@ -56,6 +56,10 @@ impl Model for OwnLock {
         Form::Any
     }
 
+    fn has_key(&self, _: &[u8]) -> bool {
+        true
+    }
+
     fn reset(&mut self) {
         self.until_ms = [0; OWNERS];
     }

@@ -39,5 +39,5 @@ pub const PERMIT_SEMAPHORE: Object = Object {
         role: roles::TRY_SET,
     }],
     arguments: &names::ARGUMENTS,
-    model: |_| Box::<PermitSemaphore>::default(),
+    model: |scripts| Box::new(PermitSemaphore::new(scripts)),
 };

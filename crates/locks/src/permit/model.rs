@@ -6,7 +6,8 @@ use super::names::{LEASE_DEADLINE, NEVER, NEVER_MS, PERMIT, PERMITS, TIMEOUTS, p
 use super::roles;
 use crate::invariant::Invariant::*;
 use crate::model::*;
-use crate::view::View;
+use crate::script_set::ScriptSet;
+use crate::view::{FOREVER, View};
 use redlatch_core::num::parse_i64;
 
 const TRY_SET: usize = 0;
@@ -51,6 +52,11 @@ impl State {
         self.held.iter().filter(|(_, end)| *end <= now_ms).count() as i64
     }
 
+    /// Returns when the next permit ends, unless none does.
+    fn next_end(&self) -> Option<i64> {
+        self.held.iter().map(|(_, end)| *end).min().filter(|end| *end != NEVER_MS)
+    }
+
     fn end_of(&self, permit: u64) -> Option<i64> {
         let id = permit_id(permit);
         self.held.iter().find(|(held, _)| *held == id).map(|(_, end)| *end)
@@ -64,6 +70,11 @@ struct Asked {
     permit: u64,
     /// Whether the request names the same permit repeatedly.
     repeats: bool,
+}
+
+/// Iterates over the permits that a request names.
+fn permits_of(asked: Asked, call: &Call) -> impl Iterator<Item = u64> + Clone {
+    asked.permit..asked.permit + call.count.max(0) as u64
 }
 
 /// A semaphore whose permits have leases.
@@ -81,11 +92,21 @@ pub struct PermitSemaphore {
     next: u64,
     /// The permits in each owner's last request.
     asked: [Asked; OWNERS],
+    /// Whether the number of available permits is not only read.
+    available_purges: bool,
+    /// Whether a permit without an end was granted.
+    is_endless: bool,
+    /// Whether a client can acquire several permits at once.
+    takes_several: bool,
 }
 
-impl Default for PermitSemaphore {
-    fn default() -> PermitSemaphore {
+impl PermitSemaphore {
+    /// Creates a model for the scripts of a release.
+    pub fn new(scripts: &ScriptSet) -> PermitSemaphore {
+        let acquire = scripts.script(roles::ACQUIRE);
         PermitSemaphore {
+            available_purges: scripts.script(roles::AVAILABLE).is_some(),
+            takes_several: acquire.is_some_and(|script| script.binding.args.contains(&PERMITS)),
             names: Names::new("my:semaphore", "redisson_sc"),
             timeouts: "{my:semaphore}:timeout".to_owned(),
             before: State::default(),
@@ -93,11 +114,10 @@ impl Default for PermitSemaphore {
             granted: Vec::new(),
             next: 0,
             asked: Default::default(),
+            is_endless: false,
         }
     }
-}
 
-impl PermitSemaphore {
     fn state(&self, view: View) -> State {
         let lock = self.names.lock.as_bytes();
         let timeouts = self.timeouts.as_bytes();
@@ -122,6 +142,51 @@ impl PermitSemaphore {
         }
     }
 
+    /// Expects that an operation has removed this many expired permits, if it removes any in this release.
+    fn check_purged(&self, change: &mut Change<&State>, ended: i64) {
+        let Change { call, before, after, .. } = *change;
+        let granted = match call.operation {
+            ACQUIRE => permits_of(self.asked[call.owner], call)
+                .filter(|permit| after.end_of(*permit).is_some())
+                .count(),
+            _ => 0,
+        };
+        let (was, is) = (before.held.len() as i64 - ended, after.held.len() as i64 - granted as i64);
+        let purges = call.operation != AVAILABLE || self.available_purges;
+        change.expect(P8, was == is || !purges, || {
+            format!("{ended} permits have expired, and {is} are held instead of {was}")
+        });
+    }
+
+    /// Expects that waiters are told of the permits that an operation frees.
+    fn check_told(&self, change: &mut Change<&State>) {
+        let Change { call, out, before, after, .. } = *change;
+        let (was, is) = (before.free.unwrap_or(0), after.free.unwrap_or(0));
+        let freed = match call.operation {
+            TRY_SET | SET | ADD => is - was,
+            EXPIRE => return,
+            // What an acquire takes after expired permits were freed does not count.
+            _ => before.held.iter().filter(|held| !after.held.contains(held)).count() as i64,
+        };
+        let freed = if call.operation == UPDATE_LEASE { before.ended(call.clock_ms()) } else { freed };
+        let due = freed.min(was + freed);
+        let told = out.messages.iter().filter(|message| message.channel == self.names.channel.as_bytes());
+        let told: i64 = told.filter_map(Message::number).sum();
+        let least = out.messages.iter().filter_map(Message::number).min().unwrap_or(1);
+        change.expect(Q3, least >= 0, || format!("waiters were told {least}"));
+        change.expect(Q4, least != 0, || "waiters were told 0".to_owned());
+        change.expect(P6, call.operation != ADD || call.count != 0 || out.messages.is_empty(), || {
+            "nothing was added, and yet a message was sent".to_owned()
+        });
+        change.expect(Q2, due <= 0 || told > 0, || {
+            format!("{freed} permits are free again, and nobody was told")
+        });
+        // The client lets as many of its waiters ask again as the message says.
+        change.expect(Q4, due <= 0 || told >= due, || {
+            format!("{freed} permits are free again, and waiters were told {told}")
+        });
+    }
+
     fn released(&mut self, change: &mut Change<&State>) {
         let Change { call, out, before, after, .. } = *change;
         let asked = self.asked[call.owner];
@@ -129,7 +194,7 @@ impl PermitSemaphore {
         self.granted.retain(|permit| *permit != asked.permit);
         let end = before.end_of(asked.permit);
         match end {
-            Some(end) if end <= clock_ms => change.expect(P3, out.reply != Reply::Int(1), || {
+            Some(end) if end <= clock_ms => change.expect(P3, out.reply == Reply::Int(0), || {
                 format!("the permit ended {} ms ago, and its release succeeded", clock_ms - end)
             }),
             Some(_) => change.expect(U2, out.reply == Reply::Int(1), || {
@@ -143,7 +208,9 @@ impl PermitSemaphore {
             }
         }
         change.expect(A1, after.end_of(asked.permit).is_none(), || "the permit is still held".to_owned());
-        change.expect(Q2, end.is_none() || !out.messages.is_empty(), || "nobody was told".to_owned());
+        let others =
+            |state: &State| state.held.iter().filter(|(id, _)| *id != permit_id(asked.permit)).count();
+        change.expect(A1, others(before) == others(after), || "another permit is no longer held".to_owned());
     }
 
     fn released_all(&mut self, change: &mut Change<&State>) {
@@ -167,6 +234,10 @@ impl PermitSemaphore {
             });
             change.expect(A1, permits().all(|permit| after.end_of(permit).is_none()), || {
                 "a permit is still held".to_owned()
+            });
+            let left = before.held.len() as i64 - before.ended(clock_ms) - call.count;
+            change.expect(P8, after.held.len() as i64 == left, || {
+                format!("{} permits are held instead of {left}", after.held.len())
             });
         } else {
             let lost = permits().find(|permit| good(*permit) && after.end_of(*permit).is_none());
@@ -196,6 +267,10 @@ impl Model for PermitSemaphore {
 
     fn form(&self) -> Form {
         Form::Permits
+    }
+
+    fn has_key(&self, key: &[u8]) -> bool {
+        key == self.names.lock.as_bytes() || key == self.timeouts.as_bytes()
     }
 
     fn expiring(&self) -> Vec<&str> {
@@ -236,14 +311,21 @@ impl Model for PermitSemaphore {
         self.total = None;
         self.granted.clear();
         self.next = 0;
+        self.is_endless = false;
     }
 
     fn ask(&mut self, call: &mut Call, choice: u8) -> bool {
         let mut asked = Asked { permit: self.next, repeats: false };
         match call.operation {
             TRY_SET | SET => call.count = i64::from(choice % 3) + 1,
-            ADD => call.count = if choice >= 4 { -1 } else { 1 },
-            ACQUIRE => call.lease_ms = LEASES_MS[choice as usize % LEASES_MS.len()],
+            ADD => call.count = [1, 1, 1, 0, -1, -1, -1, -1][usize::from(choice) % 8],
+            ACQUIRE => {
+                call.lease_ms = match choice {
+                    5 => NEVER_MS - call.clock_ms(),
+                    _ => LEASES_MS[choice as usize % LEASES_MS.len()],
+                };
+                call.count = if self.takes_several && choice >= 6 { 2 } else { 1 };
+            }
             EXPIRE if self.total.is_none() => return false,
             EXPIRE => call.lease_ms = 3_000,
             RELEASE | RELEASE_ALL | LEASE | UPDATE_LEASE => {
@@ -294,6 +376,10 @@ impl Model for PermitSemaphore {
                 if before.free.is_none() {
                     self.total = Some(call.count);
                 }
+                let free = before.free.or(Some(call.count));
+                change.expect(Q1, after.free == free, || {
+                    format!("{:?} permits instead of {free:?}", after.free)
+                });
             }
             ACQUIRE => {
                 let may = before.free.is_some_and(|free| free + ended.min(call.count) >= call.count);
@@ -301,9 +387,24 @@ impl Model for PermitSemaphore {
                 change.expect(A2, granted == may || before.free.is_none(), || {
                     format!("answered {} with {:?} permits free and {ended} ended", out.reply, before.free)
                 });
+                self.check_purged(change, ended.min(call.count));
+                if !granted && before.free.is_some() {
+                    // The client asks again when the next permit ends.
+                    let next = after.next_end().map(|end| format!(":{end}"));
+                    let told = match out.reply {
+                        Reply::Nil => None,
+                        Reply::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+                        other => Some(other.to_string()),
+                    };
+                    change.expect(T2, told == next, || format!("told {told:?} instead of {next:?}"));
+                }
                 if granted {
-                    self.granted.push(asked.permit);
-                    change.expect(A1, after.end_of(asked.permit) == Some(clock_ms + call.lease_ms), || {
+                    let permits = permits_of(asked, call);
+                    self.granted.extend(permits.clone());
+                    let end = Some(clock_ms + call.lease_ms);
+                    self.is_endless |= end == Some(NEVER_MS);
+                    let mut permits = permits;
+                    change.expect(A1, permits.all(|permit| after.end_of(permit) == end), || {
                         "the permit does not end when its lease does".to_owned()
                     });
                     change.expect(
@@ -321,10 +422,18 @@ impl Model for PermitSemaphore {
             RELEASE => self.released(change),
             RELEASE_ALL => self.released_all(change),
             AVAILABLE => {
-                let available = before.free.map(|free| free + ended);
-                change.expect(P5, available.is_none() || out.reply.int() == available, || {
-                    format!("{available:?} are available, answered {}", out.reply)
-                });
+                let available = before.free.map_or(0, |free| free + ended);
+                // Without a semaphore some releases reply nil.
+                let told = match out.reply {
+                    Reply::Nil if before.free.is_none() => Some(0),
+                    reply => reply.int(),
+                };
+                change.expect(
+                    P5,
+                    told == Some(available) || before.free.is_none() && told == Some(ended),
+                    || format!("{available} are available, answered {}", out.reply),
+                );
+                self.check_purged(change, ended);
             }
             SET => {
                 let same = before.free.map(|free| free + before.held.len() as i64) == Some(call.count);
@@ -332,18 +441,26 @@ impl Model for PermitSemaphore {
                 change.expect(P6, !same || out.messages.is_empty(), || {
                     "there are as many permits already, and yet a message was sent".to_owned()
                 });
+                let total = after.free.map(|free| free + before.held.len() as i64);
+                change.expect(Q1, before.free.is_none() || total == Some(call.count), || {
+                    format!("{total:?} permits instead of {}", call.count)
+                });
             }
             TOTAL => {
-                let total = before.free.map(|free| free + before.held.len() as i64);
-                change.expect(V1, total.is_none() || out.reply.int() == total, || {
-                    format!("answered {} of {total:?} permits", out.reply)
+                let total = before.free.map_or(0, |free| free + before.held.len() as i64);
+                // Without free permits there is no semaphore, whatever is held.
+                let any = before.free.is_none() && !before.held.is_empty();
+                change.expect(V1, any || out.reply.int() == Some(total), || {
+                    format!("answered {} of {total} permits", out.reply)
                 });
+                self.check_purged(change, ended);
             }
             HELD => {
                 let held = before.held.len() as i64 - ended;
                 change.expect(V1, out.reply == Reply::Int(held), || {
                     format!("answered {} of {held} permits that are held", out.reply)
                 });
+                self.check_purged(change, ended);
             }
             LEASE => {
                 let left_ms = match before.end_of(asked.permit) {
@@ -354,6 +471,7 @@ impl Model for PermitSemaphore {
                 change.expect(V1, out.reply == Reply::Int(left_ms), || {
                     format!("answered {}, the permit is held for {left_ms} ms more", out.reply)
                 });
+                self.check_purged(change, ended);
             }
             UPDATE_LEASE => {
                 let held = before.end_of(asked.permit).is_some_and(|end| end > clock_ms);
@@ -361,6 +479,7 @@ impl Model for PermitSemaphore {
                     let held = if held { "held" } else { "not held" };
                     format!("answered {} for a permit that is {held}", out.reply)
                 });
+                self.check_purged(change, ended);
                 let end = held.then_some(clock_ms + call.lease_ms);
                 change.expect(A1, after.end_of(asked.permit) == end, || {
                     format!("the permit ends at {:?} instead of {end:?}", after.end_of(asked.permit))
@@ -368,6 +487,15 @@ impl Model for PermitSemaphore {
             }
             ADD => self.total = Some(self.total.unwrap_or(0) + call.count),
             _ => {}
+        }
+        self.check_told(change);
+        if call.operation != EXPIRE {
+            let is_new = before.free.is_none();
+            let expected_ms = if is_new { FOREVER } else { before.free_ttl_ms };
+            change.expect(Q5, after.free.is_none() || after.free_ttl_ms == expected_ms, || {
+                let lives_ms = after.free_ttl_ms;
+                format!("the semaphore lives for {lives_ms} ms instead of {expected_ms} ms (-1: for ever)")
+            });
         }
         // Reports only the operation that breaks the sum. An operation that creates the semaphore must not leave old
         // permits behind.
@@ -386,6 +514,6 @@ impl Model for PermitSemaphore {
     }
 
     fn may_stay(&self, key: &[u8]) -> bool {
-        key == self.names.lock.as_bytes()
+        key == self.names.lock.as_bytes() || self.is_endless && key == self.timeouts.as_bytes()
     }
 }

@@ -4,6 +4,7 @@ use super::model::PermitSemaphore;
 use super::names::{permit_id, permit_number};
 use crate::invariant::Invariant;
 use crate::model::Reply;
+use crate::script_set::ScriptSet;
 use crate::testing::{Keys, NO_MESSAGES, message};
 
 #[test]
@@ -16,7 +17,7 @@ fn a_permit_is_known_by_its_id() {
 #[test]
 fn free_and_held_permits_add_up() {
     for (free, violated) in [(0, None), (1, Some(Invariant::P1))] {
-        let (mut keys, mut model) = (Keys::new(), PermitSemaphore::default());
+        let (mut keys, mut model) = (Keys::new(), PermitSemaphore::new(&ScriptSet::default()));
         let told = [message("redisson_sc:{my:semaphore}", "1")];
         let set = keys.judge(&mut model, ("try_set", 0, 0), (Reply::Int(1), &told), |keys, call| {
             keys.set_number("my:semaphore", call.count);

@@ -11,7 +11,7 @@ use crate::model::*;
 use crate::permit::names::permit_id;
 use crate::role::Role;
 use crate::script_set::ScriptSet;
-use crate::view::View;
+use crate::view::{FOREVER, MISSING, View};
 
 const TRY_SET: usize = 0;
 const ACQUIRE: usize = 1;
@@ -28,8 +28,8 @@ const OPERATIONS: &[Operation] = &[
     Operation::new("update", Sends::Script(roles::UPDATE)),
 ];
 
-/// The interval of all limiters, in ms.
-const INTERVAL: i64 = 5_000;
+/// The intervals of limiters, in ms.
+const INTERVALS: [i64; 2] = [5_000, 2_000];
 /// How long an unused limiter lives, if it expires at all, in ms.
 const KEEP_ALIVE: i64 = 20_000;
 
@@ -61,6 +61,8 @@ struct Grant {
 struct State {
     limit: Option<Limit>,
     left: Option<i64>,
+    /// The times to live of the limiter, of the permits left and of the granted ones.
+    ttls_ms: [i64; 3],
     taken: SmallVec<[Grant; 8]>,
 }
 
@@ -88,6 +90,8 @@ pub struct RateLimiter {
     asked: [Limit; OWNERS],
     /// Whether the release can expire limiters that nobody uses.
     keeps_alive: bool,
+    /// Whether the release stores this lifetime, and renews it when the limiter is used.
+    stores_lifetime: bool,
     /// Whether the release records each grant.
     by_grant: bool,
     before: State,
@@ -112,6 +116,9 @@ impl RateLimiter {
             permits: PermitNames::new("my:limiter"),
             asked: Default::default(),
             keeps_alive: takes(roles::TRY_SET, KEEP_ALIVE_MS),
+            stores_lifetime: scripts
+                .script(roles::TRY_SET)
+                .is_some_and(|script| script.text.contains("'keepAliveTime'")),
             by_grant: takes(roles::ACQUIRE, TAKEN),
             before: State::default(),
             granted: Default::default(),
@@ -126,14 +133,19 @@ impl RateLimiter {
             rate: view.count(hash, b"rate"),
             interval_ms: view.count(hash, b"interval"),
             per_client: view.count(hash, b"type") == 1,
+            keep_alive_ms: view.count(hash, b"keepAliveTime"),
             ..Limit::default()
         };
         let (left, taken) = match limit.per_client {
             true => (&self.permits.client_left[owner], &self.permits.client_taken[owner]),
             false => (&self.permits.left, &self.permits.taken),
         };
-        let mut state =
-            State { limit: Some(limit), left: view.number(left.as_bytes()), taken: SmallVec::new() };
+        let mut state = State {
+            limit: Some(limit),
+            left: view.number(left.as_bytes()),
+            ttls_ms: [&self.names.lock, left, taken].map(|key| view.ttl_ms(key.as_bytes())),
+            taken: SmallVec::new(),
+        };
         if let Some(set) = view.sorted_set(taken.as_bytes()) {
             let grants = set.iter().filter_map(|(member, score)| {
                 // The number of permits is at the end of the member.
@@ -180,8 +192,23 @@ impl RateLimiter {
         change.expect(A2, granted == (free >= call.count) || !counts, || {
             format!("{free} permits are free, {} were asked for, answered {}", call.count, out.reply)
         });
+        let used = before.in_use(clock_ms) + if granted { call.count } else { 0 };
+        let is = change.after.in_use(clock_ms);
+        change.expect(L2, is == used || !counts, || {
+            format!("{is} permits count as granted in this interval instead of {used}")
+        });
         if !granted {
             let told = out.reply.int().unwrap_or(0);
+            let first = before
+                .taken
+                .iter()
+                .map(|grant| grant.at_ms)
+                .filter(|at| *at > clock_ms - limit.interval_ms)
+                .min();
+            let least = first.map_or(1, |at_ms| at_ms + limit.interval_ms - clock_ms);
+            change.expect(L3, (least..=least + 3).contains(&told) || !counts || first.is_none(), || {
+                format!("told to wait {told} ms, the first permit is free in {least} ms")
+            });
             // Some releases add a little, so that the interval has surely ended by then.
             change.expect(L3, (1..=limit.interval_ms + 3).contains(&told), || {
                 format!("told to wait {told} ms, the interval is {} ms", limit.interval_ms)
@@ -198,6 +225,38 @@ impl RateLimiter {
                 self.granted[owner].pop();
             }
         }
+    }
+
+    /// Expects that the limiter is as a client asked for.
+    fn check_set(&self, change: &mut Change<&State>, asked: Limit) {
+        let is = change.after.limit.unwrap_or_default();
+        let wanted = Limit { keeps_taken: false, only_existing: false, ..asked };
+        // Until 3.37 a lifetime was not stored.
+        let is = if self.stores_lifetime { is } else { Limit { keep_alive_ms: wanted.keep_alive_ms, ..is } };
+        change.expect(L4, is == wanted, || format!("{is:?} instead of {wanted:?}"));
+        if wanted.keep_alive_ms > 0 {
+            let lives_ms = change.after.ttls_ms[0];
+            change.expect(L4, lives_ms == wanted.keep_alive_ms, || {
+                format!("lives for {lives_ms} ms instead of {} ms", wanted.keep_alive_ms)
+            });
+        }
+    }
+
+    /// Expects that the use of a limiter makes it live on, and its permits as long as itself.
+    fn check_lives(&self, change: &mut Change<&State>) {
+        let (Some(limit), [limiter, left, taken]) = (change.after.limit, change.after.ttls_ms) else {
+            return;
+        };
+        let expected = match limit.keep_alive_ms {
+            0 if change.before.limit.is_none() => FOREVER,
+            0 => change.before.ttls_ms[0],
+            keep_alive_ms => keep_alive_ms,
+        };
+        let same = |ttl_ms: i64| ttl_ms == MISSING || ttl_ms == expected;
+        // In its last millisecond a limiter has ended, for all that a client can tell.
+        change.expect(L4, expected == 0 || limiter == expected && same(left) && same(taken) || !self.keeps_alive, || {
+            format!("the limiter lives for {limiter} ms, its permits for {left} and {taken} ms, instead of {expected} ms")
+        });
     }
 
     fn start_over(&mut self, limit: Limit) {
@@ -221,6 +280,12 @@ impl Model for RateLimiter {
         call.operation == ACQUIRE && matches!(reply, Reply::Int(_))
             || reply.is_error_with("RateLimiter is not initialized")
             || reply.is_error_with("Requested permits amount")
+    }
+
+    fn has_key(&self, key: &[u8]) -> bool {
+        let PermitNames { left, taken, client_left, client_taken } = &self.permits;
+        let of_clients = client_left.iter().chain(client_taken);
+        [&self.names.lock, left, taken].into_iter().chain(of_clients).any(|name| name.as_bytes() == key)
     }
 
     fn companions(&self) -> Vec<Vec<u8>> {
@@ -272,12 +337,18 @@ impl Model for RateLimiter {
         match call.operation {
             TRY_SET | SET | UPDATE => {
                 let is_update = call.operation == UPDATE;
-                let ends = choice == 7 || is_update && choice == 6;
+                let keep_alive_ms = match choice {
+                    7 => KEEP_ALIVE,
+                    6 if is_update => KEEP_ALIVE,
+                    // The shortest.
+                    3 => 1,
+                    _ => 0,
+                };
                 asked = Limit {
-                    rate: i64::from(choice % 3) + 1,
-                    interval_ms: INTERVAL,
+                    rate: i64::from(choice % 4) + 1,
+                    interval_ms: INTERVALS[usize::from(choice / 2) % INTERVALS.len()],
                     per_client: choice & 4 != 0,
-                    keep_alive_ms: if ends && self.keeps_alive { KEEP_ALIVE } else { 0 },
+                    keep_alive_ms: if self.keeps_alive { keep_alive_ms } else { 0 },
                     keeps_taken: is_update && choice & 1 == 0,
                     only_existing: is_update && choice & 2 == 0,
                 }
@@ -290,7 +361,7 @@ impl Model for RateLimiter {
                     return false;
                 }
             }
-            _ => call.count = i64::from(choice % 3) + 1,
+            _ => call.count = [1, 2, 3, 1, 1, 2, 1, 1][usize::from(choice) % 8],
         }
         self.asked[call.owner] = asked;
         true
@@ -310,14 +381,25 @@ impl Model for RateLimiter {
         let change = &mut Change { call, out, before, after, verdict };
         let asked = self.asked[call.owner];
         let clock_ms = call.clock_ms();
+        let is_too_much =
+            before.limit.is_some_and(|limit| call.operation == ACQUIRE && call.count > limit.rate);
+        change.expect(A2, !out.reply.is_error() || before.limit.is_none() || is_too_much, || {
+            format!("answered {} with {:?} set", out.reply, before.limit)
+        });
         match call.operation {
             ACQUIRE => self.acquired(change),
             TRY_SET => {
                 change.expect(A2, out.reply == Reply::Int(before.limit.is_none() as i64), || {
                     format!("answered {} with {:?} set", out.reply, before.limit)
                 });
-                if before.limit.is_none() {
-                    self.start_over(asked);
+                match before.limit {
+                    None => {
+                        self.check_set(change, asked);
+                        self.start_over(asked);
+                    }
+                    Some(limit) => change.expect(L4, after.limit == Some(limit), || {
+                        format!("{limit:?} became {:?}", after.limit)
+                    }),
                 }
             }
             UPDATE if asked.only_existing && before.limit.is_none() => {
@@ -328,11 +410,32 @@ impl Model for RateLimiter {
             SET | UPDATE => {
                 let set = after.limit.is_some_and(|limit| limit.rate == asked.rate);
                 change.expect(A2, set, || format!("{:?} instead of {:?}", after.limit, asked));
+                self.check_set(change, asked);
+                change.expect(A2, call.operation == SET || out.reply == Reply::Int(1), || {
+                    format!("set, and answered {}", out.reply)
+                });
                 let same = before.limit.is_some_and(|limit| limit.per_client == asked.per_client);
                 let keeps_taken = asked.keeps_taken && same;
+                let used = State { limit: Some(asked), ..before.clone() }.in_use(clock_ms);
+                let left = keeps_taken.then(|| (asked.rate - used).max(0));
+                let counts = before.limit.is_some() && self.keeps_alive && !self.disturbed;
+                change.expect(L2, after.left == left || !counts, || {
+                    format!("{:?} permits are left instead of {left:?}", after.left)
+                });
+                self.check_lives(change);
                 self.start_over(Limit { keeps_taken, ..asked });
             }
-            RELEASE => self.returned(call.owner, call.count),
+            RELEASE => {
+                self.returned(call.owner, call.count);
+                let left =
+                    before.limit.map(|limit| limit.rate.min(before.left.unwrap_or(limit.rate) + call.count));
+                change.expect(L5, after.left == left || self.disturbed, || {
+                    format!(
+                        "{:?} permits were left and {} returned, {:?} are left now",
+                        before.left, call.count, after.left
+                    )
+                });
+            }
             _ => {
                 let free = before.limit.map(|limit| (limit.rate - before.in_use(clock_ms)).max(0));
                 let told = out.reply.int();
@@ -341,6 +444,9 @@ impl Model for RateLimiter {
                     format!("{free:?} permits are available, answered {}", out.reply)
                 });
             }
+        }
+        if matches!(call.operation, ACQUIRE | RELEASE) && before.limit.is_some() && !out.reply.is_error() {
+            self.check_lives(change);
         }
         // Reports only the operation that breaks the sum.
         let counts = self.by_grant && before.adds_up() && !self.disturbed;
@@ -358,7 +464,8 @@ impl Model for RateLimiter {
         // Returned permits are still recorded among the granted ones.
         let taken = (0..OWNERS).flat_map(|owner| self.state(owner, view).taken);
         let granted = self.granted.iter().flatten().copied();
-        into.extend(granted.chain(taken).map(|grant| grant.at_ms + INTERVAL));
+        let interval_ms = self.before.limit.map_or(INTERVALS[0], |limit| limit.interval_ms);
+        into.extend(granted.chain(taken).map(|grant| grant.at_ms + interval_ms));
     }
 
     fn may_stay(&self, _: &[u8]) -> bool {

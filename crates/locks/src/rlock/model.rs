@@ -159,10 +159,7 @@ impl RLock {
             false => "refused, but it is free or the owner's".to_owned(),
         });
         if !granted {
-            let told = match (with_token, out.reply) {
-                (true, _) => Some(before.ttl_ms),
-                (false, reply) => reply.int(),
-            };
+            let told = out.reply.int();
             change.expect(T2, told == Some(before.ttl_ms), || {
                 format!("told {told:?}, held for {} ms more", before.ttl_ms)
             });
@@ -172,8 +169,9 @@ impl RLock {
         }
         let mut holds = before.holds;
         holds[owner] += 1;
-        change.expect(A1, after.holds == holds, || {
-            format!("holds went from {:?} to {:?}", before.holds, after.holds)
+        let fields = before.fields + usize::from(!own);
+        change.expect(A1, after.holds == holds && after.fields == fields, || {
+            format!("holds went from {:?} to {:?} in {} fields", before.holds, after.holds, after.fields)
         });
         change.expect(T1, after.ttl_ms == lease_ms, || {
             format!("asked for {lease_ms} ms, the key lives for {} ms", after.ttl_ms)
@@ -188,6 +186,12 @@ impl RLock {
         if self.variant == Variant::Fenced {
             change
                 .expect(A1, after.token == before.token + 1, || "the token did not go up by one".to_owned());
+            if with_token {
+                let told = out.reply.element(1);
+                change.expect(K3, told == Reply::Int(after.token), || {
+                    format!("told token {told}, drew {}", after.token)
+                });
+            }
             if change.is_strict() {
                 change.expect(K1, after.token > self.highest, || {
                     format!("token {} after {}", after.token, self.highest)
@@ -213,7 +217,9 @@ impl RLock {
             return;
         }
         let left = before.holds[owner] - 1;
-        change.expect(A1, after.holds[owner] == left && after.exists == (left > 0), || {
+        let mut holds = before.holds;
+        holds[owner] = left;
+        change.expect(A1, after.holds == holds && after.exists == (left > 0), || {
             format!("holds went from {:?} to {:?}", before.holds, after.holds)
         });
         let reply = Reply::Int((left == 0) as i64);
@@ -232,9 +238,12 @@ impl RLock {
     fn check_told(&self, change: &mut Change<State>) {
         let Change { out, .. } = *change;
         if self.variant != Variant::Spin {
-            let one = matches!(out.messages, [message] if message.channel == self.names.channel.as_bytes());
+            let one = out.messages.len() == 1 && is_told(out.messages, &self.names.channel);
             change.expect(M3, one, || {
-                format!("the lock is free, and {} messages were sent", out.messages.len())
+                format!(
+                    "the lock is free, and {} messages were sent, none of which waiters act on",
+                    out.messages.len()
+                )
             });
         }
     }
@@ -261,6 +270,10 @@ impl Model for RLock {
             ACQUIRE_TOKEN => matches!(reply, Reply::Array(_)) && reply.int() != Some(-1),
             _ => false,
         }
+    }
+
+    fn has_key(&self, key: &[u8]) -> bool {
+        key == self.names.lock.as_bytes() || self.variant == Variant::Fenced && key == self.token.as_bytes()
     }
 
     fn companions(&self) -> Vec<Vec<u8>> {
@@ -304,6 +317,9 @@ impl Model for RLock {
         }
         let (before, after) = (self.before, self.state(view));
         let change = &mut Change { call, out, before, after, verdict };
+        if call.operation == RENEW {
+            expect_renewal_told(change.verdict, out.reply, before.holds[call.owner] > 0);
+        }
         match call.operation {
             ACQUIRE | ACQUIRE_TOKEN => self.acquired(change),
             UNLOCK => self.unlocked(change),

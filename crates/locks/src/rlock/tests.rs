@@ -39,3 +39,20 @@ fn a_silent_release_violates_m3_unless_it_is_a_spin_lock() {
     });
     assert_eq!(released, None);
 }
+
+#[test]
+fn a_release_is_told_on_the_channel_in_words_that_waiters_act_on() {
+    let told = |channel, payload| [message(channel, payload)];
+    const CHANNEL: &str = "redisson_lock__channel:{my:lock}";
+    for (told, violated) in [
+        (told(CHANNEL, "0"), None),
+        (told(CHANNEL, "30000"), Some(Invariant::M3)),
+        (told("my:lock", "0"), Some(Invariant::M3)),
+    ] {
+        let (mut keys, mut model) = (Keys::new(), RLock::new(Variant::RLock));
+        keys.set_hash("my:lock", &[(OWNER_IDS[0], "1")], 10_000);
+        let found = keys
+            .judge(&mut model, ("unlock", 0, 0), (Reply::Int(1), &told), |keys, _| keys.delete("my:lock"));
+        assert_eq!(found, violated, "{told:?}");
+    }
+}

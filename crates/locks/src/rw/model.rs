@@ -9,6 +9,7 @@ use crate::rlock;
 use crate::role::Role;
 use crate::script_set::ScriptSet;
 use crate::view::{FOREVER, MISSING, View};
+use redlatch_core::num::parse_i64;
 
 const READ_ACQUIRE: usize = 0;
 const WRITE_ACQUIRE: usize = 1;
@@ -40,6 +41,8 @@ enum Mode {
     Free,
     Read,
     Write,
+    /// No client knows this mode.
+    Unknown,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,6 +50,7 @@ struct State {
     mode: Mode,
     reads: [i64; OWNERS],
     writes: [i64; OWNERS],
+    fields: usize,
     ttl_ms: i64,
     /// The time to live, in ms, of the key of each hold.
     holds_ms: [[i64; HOLD_DEPTH]; OWNERS],
@@ -56,11 +60,26 @@ const FREE: State = State {
     mode: Mode::Free,
     reads: [0; OWNERS],
     writes: [0; OWNERS],
+    fields: 0,
     ttl_ms: MISSING,
     holds_ms: [[MISSING; HOLD_DEPTH]; OWNERS],
 };
 
 impl State {
+    /// Returns whether these are the holds, and the mode is that of a lock with them. Each owner has a field, and so has
+    /// the mode.
+    fn has(&self, reads: [i64; OWNERS], writes: [i64; OWNERS]) -> bool {
+        let held = |holds: [i64; OWNERS]| holds.iter().filter(|count| **count > 0).count();
+        let (readers, writers) = (held(reads), held(writes));
+        let mode = match (readers, writers) {
+            (0, 0) => Mode::Free,
+            (_, 0) => Mode::Read,
+            _ => Mode::Write,
+        };
+        let fields = if mode == Mode::Free { 0 } else { readers + writers + 1 };
+        self.reads == reads && self.writes == writes && self.mode == mode && self.fields == fields
+    }
+
     /// Returns the rest of the longest of these read holds, in ms.
     fn longest_hold_ms(&self, reads: [i64; OWNERS]) -> i64 {
         let holds = self.holds_ms.iter().zip(reads);
@@ -90,10 +109,23 @@ pub struct ReadWriteLock {
     /// The messages of a write unlock and of a forced one: 0 wakes one waiter, 1 wakes all readers.
     write_message: &'static str,
     write_force_message: &'static str,
+    /// Whether a script tells if readers hold the lock.
+    asks_by_script: bool,
     /// The keys of each owner's holds; empty in releases without such keys.
     hold_keys: Vec<Vec<String>>,
     before: State,
     claims: [Claim; OWNERS],
+}
+
+/// Expects that these are the holds now.
+fn expect_holds(change: &mut Change<State>, reads: [i64; OWNERS], writes: [i64; OWNERS]) {
+    let Change { before, after, .. } = *change;
+    change.expect(A1, after.has(reads, writes), || {
+        format!(
+            "reads {:?}, writes {:?} became {:?}, {:?} in mode {:?}",
+            before.reads, before.writes, after.reads, after.writes, after.mode
+        )
+    });
 }
 
 impl ReadWriteLock {
@@ -128,6 +160,7 @@ impl ReadWriteLock {
             write_message: message(roles::WRITE_UNLOCK),
             write_force_message: message(roles::WRITE_FORCE_UNLOCK),
             hold_keys: (0..OWNERS).filter_map(prefix).map(keys).collect(),
+            asks_by_script: scripts.script(roles::READ_IS_LOCKED).is_some(),
             before: FREE,
             claims: Default::default(),
             names: Names::new(lock, "redisson_rwlock"),
@@ -136,21 +169,23 @@ impl ReadWriteLock {
     }
 
     fn state(&self, view: View) -> State {
-        let Some(hash) = view.hash(self.names.lock.as_bytes()) else { return FREE };
         let mut state = FREE;
+        for (owner, keys) in self.hold_keys.iter().enumerate() {
+            for (hold, key) in keys.iter().enumerate() {
+                state.holds_ms[owner][hold] = view.ttl_ms(key.as_bytes());
+            }
+        }
+        let Some(hash) = view.hash(self.names.lock.as_bytes()) else { return state };
         state.mode = match hash.get(MODE, view.now().wall_ms()) {
             Some(b"write") => Mode::Write,
-            _ => Mode::Read,
+            Some(b"read") => Mode::Read,
+            _ => Mode::Unknown,
         };
+        state.fields = hash.len();
         state.reads = OWNER_IDS.map(|owner| view.count(hash, owner.as_bytes()));
         state.writes =
             std::array::from_fn(|owner| view.count(hash, self.hold_names.writers[owner].as_bytes()));
         state.ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
-        for (owner, keys) in self.hold_keys.iter().enumerate() {
-            for (hold, key) in keys.iter().enumerate().take(state.reads[owner].max(0) as usize) {
-                state.holds_ms[owner][hold] = view.ttl_ms(key.as_bytes());
-            }
-        }
         state
     }
 
@@ -245,12 +280,7 @@ impl ReadWriteLock {
         } else {
             reads[owner] += 1
         }
-        change.expect(A1, after.reads == reads && after.writes == writes, || {
-            format!(
-                "reads {:?}, writes {:?} became {:?}, {:?}",
-                before.reads, before.writes, after.reads, after.writes
-            )
-        });
+        expect_holds(change, reads, writes);
         self.claim(call);
         change.expect(M2, !kept || self.are_kept(after.ttl_ms, now_ms), || {
             let longest = self.longest_ms(now_ms);
@@ -260,6 +290,15 @@ impl ReadWriteLock {
             )
         });
         change.expect(G7, after.ttl_ms != FOREVER, || "the lock has no end".to_owned());
+        // The leases of a writer add up.
+        let rest_ms = before.ttl_ms.max(0);
+        let most_ms = if write { rest_ms + lease_ms } else { rest_ms.max(lease_ms) };
+        change.expect(T1, (lease_ms..=most_ms).contains(&after.ttl_ms), || {
+            format!(
+                "asked for {lease_ms} ms, {rest_ms} ms were left, and the key lives for {} ms",
+                after.ttl_ms
+            )
+        });
         if change.is_strict() {
             let most = before.ttl_ms.max(lease_ms);
             change.expect(G7, after.ttl_ms <= most, || {
@@ -298,19 +337,38 @@ impl ReadWriteLock {
         reads[owner] -= 1;
         if before.mode == Mode::Read && !self.hold_keys.is_empty() && before.longest_hold_ms(reads) <= 0 {
             // All other holds have expired; whether the lock still counts them makes no difference.
+            let is_free = after.mode == Mode::Free;
+            change.expect(U2, out.reply == Reply::Int(is_free.into()), || {
+                format!("answered {}, and the mode is {:?}", out.reply, after.mode)
+            });
+            if is_free {
+                self.expect_told(change);
+            }
             return;
         }
-        change.expect(A1, after.reads == reads && after.writes == before.writes, || {
-            format!(
-                "reads {:?}, writes {:?} became {:?}, {:?}",
-                before.reads, before.writes, after.reads, after.writes
-            )
-        });
+        expect_holds(change, reads, before.writes);
         if reads == [0; OWNERS] && before.writes == [0; OWNERS] {
             change.expect(U2, out.reply == Reply::Int(1), || format!("free, but answered {}", out.reply));
             self.expect_told(change);
+            let left_ms = after.holds_ms[owner][0];
+            change.expect(RW5, left_ms == MISSING, || {
+                format!("the lock is free, and the key of its hold lives for {left_ms} ms")
+            });
         } else {
+            change
+                .expect(U2, out.reply == Reply::Int(0), || format!("still held, but answered {}", out.reply));
             self.expect_kept(kept, change);
+            let longest_ms = after.longest_hold_ms(reads);
+            change.expect(
+                T1,
+                before.mode == Mode::Write || self.hold_keys.is_empty() || after.ttl_ms == longest_ms,
+                || {
+                    format!(
+                        "the longest hold lasts for {longest_ms} ms more, the key lives for {} ms",
+                        after.ttl_ms
+                    )
+                },
+            );
             let mut holds_ms = before.holds_ms;
             if let Some(hold) = holds_ms[owner].get_mut(reads[owner] as usize) {
                 *hold = MISSING;
@@ -333,13 +391,15 @@ impl ReadWriteLock {
         writes[owner] -= 1;
         // If holds are left, the lease restarts with its last requested length.
         self.claims[owner].write_ms = if writes[owner] > 0 { now_ms + lease_ms } else { 0 };
-        change.expect(A1, after.reads == before.reads && after.writes == writes, || {
-            format!(
-                "reads {:?}, writes {:?} became {:?}, {:?}",
-                before.reads, before.writes, after.reads, after.writes
-            )
-        });
+        expect_holds(change, before.reads, writes);
         self.expect_kept(kept, change);
+        let lives = match writes[owner] {
+            0 => after.mode == Mode::Free || after.ttl_ms == before.ttl_ms,
+            _ => after.ttl_ms == lease_ms,
+        };
+        change.expect(T1, lives, || {
+            format!("with a lease of {lease_ms} ms, {} ms became {} ms", before.ttl_ms, after.ttl_ms)
+        });
         change.expect(U2, out.reply == Reply::Int((writes[owner] == 0) as i64), || {
             format!("answered {} with {} write holds left", out.reply, writes[owner])
         });
@@ -354,21 +414,30 @@ impl ReadWriteLock {
             format!("answered {} to who does not hold the lock", out.reply)
         });
         change.expect(U1, before == after, || format!("{before:?} became {after:?}"));
+        // The leases have ended without a message; the waiters need not sleep on.
+        if before.mode == Mode::Free {
+            self.expect_told(change);
+        }
     }
 
     fn expect_told(&self, change: &mut Change<State>) {
         let Change { out, .. } = *change;
-        change.expect(M3, !out.messages.is_empty(), || "the lock is free and nobody was told".to_owned());
+        change.expect(M3, is_told(out.messages, &self.names.channel), || {
+            "the lock is free and nobody was told".to_owned()
+        });
     }
 
     fn renewed(&mut self, change: &mut Change<State>) {
-        let Change { call, before, after, .. } = *change;
+        let Change { call, out, before, after, .. } = *change;
         let Call { owner, lease_ms, now_ms, .. } = *call;
         let read = call.operation == READ_RENEW;
         let held = if read { before.reads[owner] } else { before.writes[owner] };
-        change.expect(A1, after.reads == before.reads && after.writes == before.writes, || {
-            "a renewal changed the holds".to_owned()
-        });
+        expect_renewal_told(change.verdict, out.reply, held > 0);
+        change.expect(
+            A1,
+            after.mode == before.mode && after.reads == before.reads && after.writes == before.writes,
+            || "a renewal changed the holds".to_owned(),
+        );
         if held == 0 {
             change.expect(M4, before == after, || {
                 format!(
@@ -378,9 +447,10 @@ impl ReadWriteLock {
             });
             return;
         }
-        change.expect(T1, after.ttl_ms == lease_ms, || {
+        change.expect(T1, (lease_ms..=before.ttl_ms.max(lease_ms)).contains(&after.ttl_ms), || {
             format!("renewed for {lease_ms} ms, the key lives for {} ms", after.ttl_ms)
         });
+        self.expect_kept(self.are_kept(before.ttl_ms, now_ms), change);
         if read && !self.hold_keys.is_empty() {
             let mine = &after.holds_ms[owner][..HOLD_DEPTH.min(held as usize)];
             // A hold that has expired is not restored.
@@ -444,7 +514,8 @@ impl ReadWriteLock {
                 _ => writers += 1,
             }
         }
-        change.expect(RW3, readers + writers == 0 || !out.messages.is_empty(), || {
+        let told = is_told(out.messages, &self.names.channel);
+        change.expect(RW3, readers + writers == 0 || told, || {
             format!("{readers} readers and {writers} writers may go on and nobody was told")
         });
         let all = out.messages.iter().any(|message| message.number() == Some(1));
@@ -465,6 +536,14 @@ impl Model for ReadWriteLock {
 
     fn is_refusal(&self, call: &Call, reply: Reply) -> bool {
         matches!(call.operation, READ_ACQUIRE | WRITE_ACQUIRE) && matches!(reply, Reply::Int(_))
+    }
+
+    fn has_key(&self, key: &[u8]) -> bool {
+        let is_hold = |keys: &Vec<String>| {
+            let prefix = keys[0].trim_end_matches('1').as_bytes();
+            key.strip_prefix(prefix).is_some_and(|number| parse_i64(number).is_some())
+        };
+        key == self.names.lock.as_bytes() || self.hold_keys.iter().any(is_hold)
     }
 
     fn form(&self) -> Form {
@@ -540,8 +619,13 @@ impl Model for ReadWriteLock {
             WRITE_FORCE_UNLOCK => self.force_unlocked(Mode::Write, change),
             READ_IS_LOCKED => {
                 let is_locked = before.reads != [0; OWNERS];
-                let told = matches!(out.reply, Reply::Int(1) | Reply::Text(b"read"));
-                change.expect(V1, told == is_locked, || {
+                let told = match out.reply {
+                    Reply::Int(told) => Some(told == 1),
+                    // The mode, in releases without a script.
+                    reply if !self.asks_by_script => Some(reply == Reply::Text(b"read")),
+                    _ => None,
+                };
+                change.expect(V1, told == Some(is_locked), || {
                     format!("answered {} with reads {:?}", out.reply, before.reads)
                 });
             }

@@ -3,7 +3,7 @@
 use super::roles;
 use crate::invariant::Invariant::*;
 use crate::model::*;
-use crate::view::View;
+use crate::view::{FOREVER, MISSING, View};
 
 const TRY_SET: usize = 0;
 const ACQUIRE: usize = 1;
@@ -32,11 +32,12 @@ const OPERATIONS: &[Operation] = &[
 pub struct Semaphore {
     names: Names,
     before: Option<i64>,
+    before_ttl_ms: i64,
 }
 
 impl Default for Semaphore {
     fn default() -> Semaphore {
-        Semaphore { names: Names::new("my:semaphore", "redisson_sc"), before: None }
+        Semaphore { names: Names::new("my:semaphore", "redisson_sc"), before: None, before_ttl_ms: MISSING }
     }
 }
 
@@ -71,6 +72,7 @@ impl Model for Semaphore {
 
     fn before(&mut self, _: &Call, view: View) {
         self.before = view.number(self.names.lock.as_bytes());
+        self.before_ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
     }
 
     fn after(&mut self, seen: Observation, verdict: &mut Verdict) {
@@ -107,11 +109,26 @@ impl Model for Semaphore {
         let more = matches!(call.operation, RELEASE | ADD) && call.count > 0
             || call.operation == RELEASE_IF_EXISTS && before.is_some()
             || matches!(call.operation, TRY_SET | TRY_SET_FOR | SET) && before.is_none();
-        verdict.expect(Q2, !more || !out.messages.is_empty(), || {
+        let told = |message: &Message| message.channel == self.names.channel.as_bytes();
+        verdict.expect(Q2, !more || out.messages.iter().any(told), || {
             format!("{before:?} became {after:?} and nobody was told")
         });
         let negative = out.messages.iter().find_map(|message| message.number().filter(|number| *number < 0));
         verdict.expect(Q3, negative.is_none(), || format!("waiters were told {}", negative.unwrap_or(0)));
+        // The client lets as many of its waiters ask again as the message says.
+        let right = |message: &Message| !told(message) || message.number() == after;
+        verdict.expect(Q4, out.messages.iter().all(right), || {
+            format!("{after:?} permits are free, waiters were told {:?}", out.messages[0].number())
+        });
+        let ttl_ms = view.ttl_ms(self.names.lock.as_bytes());
+        let expected_ms = match (call.operation, before) {
+            (TRY_SET_FOR, None) => call.lease_ms,
+            (_, None) => FOREVER,
+            (_, Some(_)) => self.before_ttl_ms,
+        };
+        verdict.expect(Q5, after.is_none() || ttl_ms == expected_ms, || {
+            format!("the semaphore lives for {ttl_ms} ms instead of {expected_ms} ms (-1: for ever)")
+        });
     }
 
     fn may_stay(&self, key: &[u8]) -> bool {

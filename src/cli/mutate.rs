@@ -1,0 +1,124 @@
+//! `redlatch mutate`: changes lock scripts, and counts the changes that the fuzzer notices.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+
+use super::fuzz::parse_shard;
+use redlatch_locks::jar;
+use redlatch_locks::mutate::{self, Options, Recognition, report};
+
+/// Measures what the fuzzer's models notice: changes the lock scripts of a Redisson release, one token or statement at a
+/// time, and runs the fuzzer on each changed script.
+///
+/// A mutant is killed if a schedule violates an invariant at a step at which the original does not. Mutants that no
+/// client can distinguish from the original are listed with their reasons in the source,
+/// crates/locks/src/mutate/equivalents.toml. The exit code is 1 if a score is below its threshold, 0 if none is, and 2
+/// if nothing could be run.
+#[derive(Parser, Debug)]
+#[command(name = "redlatch mutate", bin_name = "redlatch mutate", max_term_width = 100)]
+#[command(after_help = "\
+Examples:
+  redlatch mutate --jar redisson-4.7.0.jar
+  redlatch mutate --jar redisson-4.7.0.jar --object rw --runs 20000 --format json")]
+struct Cli {
+    /// The jar of the Redisson release.
+    #[arg(long, value_name = "JAR")]
+    jar: PathBuf,
+
+    /// An object whose scripts to change. Can be repeated [default: all].
+    #[arg(long, value_name = "NAME")]
+    object: Vec<String>,
+
+    /// How many schedules each mutant has to survive.
+    #[arg(long, value_name = "N", default_value_t = Options::default().runs)]
+    runs: usize,
+
+    /// The seed of the random schedules.
+    #[arg(long, value_name = "NUMBER", default_value = "0")]
+    seed: u64,
+
+    /// How a mutant is recognised: it keeps the role and arguments of the original, or it is read from the jar like
+    /// any script.
+    #[arg(long, value_name = "HOW", value_enum, default_value = "kept")]
+    recognition: RecognitionName,
+
+    /// The lowest share of killed mutants that passes, in percent of those that are not equivalent.
+    #[arg(long, value_name = "PERCENT", default_value = "95")]
+    threshold: f64,
+
+    /// The lowest share of killed mutants that passes for each object, in percent.
+    #[arg(long, value_name = "PERCENT", default_value = "90")]
+    object_threshold: f64,
+
+    /// Which share of the mutants to try: 2/4 is the second of four.
+    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = parse_shard)]
+    shard: (u64, u64),
+
+    /// The number of threads.
+    #[arg(long, value_name = "N", default_value = "1")]
+    jobs: usize,
+
+    /// The format of the report.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum RecognitionName {
+    Kept,
+    Jar,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Format {
+    Text,
+    Json,
+}
+
+/// Runs the subcommand with its arguments, its name first.
+pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
+    let cli = match Cli::try_parse_from(args) {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    match run(&cli) {
+        Ok(is_enough) => ExitCode::from(u8::from(!is_enough)),
+        Err(message) => {
+            eprintln!("redlatch mutate: {message}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run(cli: &Cli) -> Result<bool, String> {
+    let path = cli.jar.display();
+    let bytes = std::fs::read(&cli.jar).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let scripts = jar::scripts(&bytes).map_err(|error| format!("{path}: {error}"))?;
+    let options = Options {
+        objects: cli.object.clone(),
+        runs: cli.runs,
+        seed: cli.seed,
+        recognition: match cli.recognition {
+            RecognitionName::Kept => Recognition::Kept,
+            RecognitionName::Jar => Recognition::Jar,
+        },
+        shard: (cli.shard.0 as usize, cli.shard.1 as usize),
+        jobs: cli.jobs,
+    };
+    let outcomes = mutate::run(&scripts, &options).map_err(|error| error.to_string())?;
+    if outcomes.is_empty() {
+        return Err(format!("{path} has no lock scripts to change"));
+    }
+    match cli.format {
+        Format::Text => print!("{}", report::text(&outcomes)),
+        Format::Json => print!("{}", report::json(&outcomes)),
+    }
+    let (objects, all) = report::scores(&outcomes);
+    let enough = objects.iter().all(|(_, score)| score.percent() >= cli.object_threshold);
+    Ok(enough && all.percent() >= cli.threshold)
+}
