@@ -33,7 +33,8 @@ impl Cluster {
     /// Returns a cluster of three masters and a replica of the first.
     fn form(ports: [u16; NODES], bus_ports: [u16; NODES], servers: Vec<Server>) -> Cluster {
         let clients = ports.map(Client::connect).into();
-        let mut cluster = Cluster { ports, ids: Vec::new(), clients, others: BTreeMap::new(), _servers: servers };
+        let mut cluster =
+            Cluster { ports, ids: Vec::new(), clients, others: BTreeMap::new(), _servers: servers };
         for (node, (first, last)) in [(0, 5460), (5461, 10922), (10923, 16383)].into_iter().enumerate() {
             cluster.ask(node, &format!("CLUSTER ADDSLOTSRANGE {first} {last}"));
         }

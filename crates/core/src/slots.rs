@@ -41,7 +41,20 @@ impl SlotSet {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = u16> {
-        (0..SLOTS as u16).filter(|&slot| self.contains(slot))
+        self.0.iter().enumerate().flat_map(|(at, &word)| {
+            let after = |bits: u64| Some(bits & (bits - 1)).filter(|&bits| bits != 0);
+            let rests = std::iter::successors(Some(word).filter(|&bits| bits != 0), move |&bits| after(bits));
+            rests.map(move |bits| at as u16 * 64 + bits.trailing_zeros() as u16)
+        })
+    }
+
+    /// Returns the slots for which `owners` has the value `owner`.
+    pub fn of(owners: &[u16], owner: u16) -> SlotSet {
+        let word = |owners: &[u16]| {
+            let bits = owners.iter().enumerate().map(|(bit, &own)| u64::from(own == owner) << bit);
+            bits.fold(0, |word, bit| word | bit)
+        };
+        SlotSet(owners.chunks(64).map(word).collect())
     }
 
     /// Feeds the set to `sink`.
@@ -84,7 +97,8 @@ pub fn ranges(slots: impl Iterator<Item = u16>) -> Vec<(u16, u16)> {
 /// Returns the slots of one of `masters` that share all of them evenly, as `redis-cli --cluster create` assigns them.
 pub fn even_share(master: usize, masters: usize) -> std::ops::Range<u16> {
     let each = SLOTS as f64 / masters as f64;
-    let bound = |master: usize| if master == masters { SLOTS as u16 } else { (master as f64 * each).round() as u16 };
+    let bound =
+        |master: usize| if master == masters { SLOTS as u16 } else { (master as f64 * each).round() as u16 };
     bound(master)..bound(master + 1)
 }
 
@@ -94,7 +108,9 @@ mod tests {
 
     #[test]
     fn keys_have_the_slots_of_redis() {
-        for (key, slot) in [("foo", 12182), ("123456789", 12739), ("", 0), ("{foo}bar", 12182), ("{}foo", 9500)] {
+        for (key, slot) in
+            [("foo", 12182), ("123456789", 12739), ("", 0), ("{foo}bar", 12182), ("{}foo", 9500)]
+        {
             assert_eq!(hash_slot(key.as_bytes()), slot, "{key}");
         }
     }

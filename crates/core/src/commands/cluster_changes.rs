@@ -39,7 +39,9 @@ fn slots_given(ctx: &Ctx, in_ranges: bool) -> Result<Vec<u16>, Error> {
     for [first, last] in pairs {
         let (first, last) = (slot(first)?, slot(last)?);
         if first > last {
-            return Err(format!("ERR start slot number {first} is greater than end slot number {last}").into());
+            return Err(
+                format!("ERR start slot number {first} is greater than end slot number {last}").into()
+            );
         }
         slots.extend(first..=last);
     }

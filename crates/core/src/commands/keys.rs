@@ -370,7 +370,11 @@ fn copy(ctx: &mut Ctx) -> Outcome {
     }
     if db != 0 {
         let has_one = ctx.version() >= Version::V7_4;
-        let why = if has_one { "DB index is out of range" } else { "Copying to another database is not allowed in cluster mode" };
+        let why = if has_one {
+            "DB index is out of range"
+        } else {
+            "Copying to another database is not allowed in cluster mode"
+        };
         ctx.refuse_in_cluster(why)?;
     }
     if db == ctx.db() && from == to {

@@ -158,7 +158,10 @@ fn check_slot(ctx: &Ctx, option: &str, pattern: &[u8]) -> Outcome {
     let version = ctx.version();
     let is_old = version < Version::V7_4 && !version.is_valkey();
     let is_element = pattern == b"#" && version >= Version::V8_0;
-    if is_element || ctx.node.cluster.is_none() || !is_old && slot_of_pattern(pattern) == Some(hash_slot(ctx.argv[1])) {
+    if is_element
+        || ctx.node.cluster.is_none()
+        || !is_old && slot_of_pattern(pattern) == Some(hash_slot(ctx.argv[1]))
+    {
         return Ok(());
     }
     let why = if is_old { "" } else { " when keys formed by the pattern may be in different slots" };

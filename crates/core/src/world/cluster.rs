@@ -69,7 +69,10 @@ impl World {
         if let Some(cluster) = &mut self.nodes[header.node].cluster {
             cluster.sent += 1;
         }
-        if receiver != header.node && self.nodes.get(receiver).is_some() && self.reaches(header.node, receiver) {
+        if receiver != header.node
+            && self.nodes.get(receiver).is_some()
+            && self.reaches(header.node, receiver)
+        {
             self.begin(receiver).hear(header, message);
             self.nodes[receiver].serve_ready_keys();
         }

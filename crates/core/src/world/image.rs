@@ -7,7 +7,8 @@ use crate::node::replication::Role;
 impl World {
     /// Returns the lines of all nodes.
     pub fn image(&self) -> Vec<Words> {
-        let cuts = self.partitions().map(|(sender, receiver)| Words::about("CUT").value(receiver).value(sender));
+        let cuts =
+            self.partitions().map(|(sender, receiver)| Words::about("CUT").value(receiver).value(sender));
         self.nodes.iter().flat_map(|node| node.image()).chain(cuts).collect()
     }
 

@@ -69,6 +69,17 @@ impl Cluster {
 }
 
 impl Node {
+    /// Takes over from a master as CLUSTER FAILOVER asks for.
+    pub fn begin_manual_failover(&mut self, kind: FailoverKind) {
+        let now_ms = self.store.now.mono_ms();
+        let Some(cluster) = &mut self.cluster else { return };
+        cluster.begin_manual(kind, now_ms);
+        if kind == FailoverKind::Takeover {
+            cluster.bump_epoch();
+            self.replace_master();
+        }
+    }
+
     pub(super) fn pause_for_failover(&mut self, replica: NodeId) {
         let now_ms = self.store.now.mono_ms();
         let Some(cluster) = &mut self.cluster else { return };
@@ -116,9 +127,8 @@ impl Node {
         }
         let master = header.master.and_then(|master| cluster.position(master));
         let Some(master) = master.filter(|_| cluster.last_vote_epoch < cluster.current_epoch) else { return };
-        let is_late = |slot: u16| {
-            cluster.owner(slot).is_some_and(|owner| owner.config_epoch > header.config_epoch)
-        };
+        let is_late =
+            |slot: u16| cluster.owner(slot).is_some_and(|owner| owner.config_epoch > header.config_epoch);
         let failed = &cluster.members[master];
         if !failed.has_failed() && !forced
             || failed.voted_ms.is_some_and(|voted_ms| now_ms < voted_ms + pause_ms)
@@ -149,9 +159,10 @@ impl Node {
         let timeout_ms = (settings.node_timeout_ms * 2).max(2000);
         let (offset, is_complete) = (self.replication.offset, self.replication.in_transit.is_empty());
         let Some(cluster) = &mut self.cluster else { return };
-        let manual = cluster.manual.as_ref().filter(|manual| {
-            manual.is_forced || manual.is_master_paused && is_complete
-        });
+        let manual = cluster
+            .manual
+            .as_ref()
+            .filter(|manual| manual.is_forced || manual.is_master_paused && is_complete);
         let is_manual = manual.is_some();
         let Some(master) = cluster.my_master() else { return };
         let data_age_ms = master.silent_since_ms.map_or(0, |since_ms| now_ms - since_ms);
@@ -163,7 +174,8 @@ impl Node {
             cluster.election = None;
             return;
         }
-        let is_over = cluster.election.as_ref().is_none_or(|election| now_ms > election.time_ms + 2 * timeout_ms);
+        let is_over =
+            cluster.election.as_ref().is_none_or(|election| now_ms > election.time_ms + 2 * timeout_ms);
         if is_over {
             let rank = if is_manual { 0 } else { cluster.rank(offset) };
             let delay_ms = match is_manual {

@@ -57,9 +57,7 @@ pub enum Health {
     /// It has been silent for `cluster-node-timeout` (PFAIL).
     Suspected,
     /// A majority of masters has agreed that it failed (FAIL), at this time.
-    Failed {
-        since_ms: u64,
-    },
+    Failed { since_ms: u64 },
 }
 
 /// A node of the cluster in the view of one of them. Times are monotonic, in ms.

@@ -213,13 +213,18 @@ impl Cluster {
         let line = line.value(self.current_epoch).value(self.last_vote_epoch).flag(self.is_ok);
         let line = line.option(self.minority_ms).value(self.sent).value(self.received);
         let line = match &self.election {
-            Some(election) => line.value("election").value(election.time_ms).value(election.rank)
-                .option(election.epoch).value(election.votes),
+            Some(election) => line
+                .value("election")
+                .value(election.time_ms)
+                .value(election.rank)
+                .option(election.epoch)
+                .value(election.votes),
             None => line.value("none"),
         };
         let line = match &self.manual {
-            Some(manual) => line.value("manual").value(manual.end_ms).flag(manual.is_forced)
-                .flag(manual.is_master_paused),
+            Some(manual) => {
+                line.value("manual").value(manual.end_ms).flag(manual.is_forced).flag(manual.is_master_paused)
+            }
             None => line.value("none"),
         };
         let forgotten = self.forgotten.iter();
@@ -288,8 +293,7 @@ impl Cluster {
 
     /// Returns the slots that a node serves.
     pub fn slots_of(&self, id: NodeId) -> SlotSet {
-        let at = self.position(id).map_or(NOBODY, |at| at as u16);
-        (0..SLOTS as u16).filter(|&slot| at != NOBODY && self.owners[slot as usize] == at).collect()
+        self.position(id).map_or_else(SlotSet::default, |at| SlotSet::of(&self.owners, at as u16))
     }
 
     /// Returns the replicas that follow a node.

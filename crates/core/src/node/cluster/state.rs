@@ -1,11 +1,11 @@
 //! The state of a cluster as a node sees it, and what time changes in it.
 
-use super::{Cluster, Health, NOBODY};
+use super::{Cluster, Health};
 use crate::error::Error;
 use crate::node::Node;
 use crate::node::replication::Role;
 use crate::node::session::{SessionId, SubscriptionKind, Wait};
-use crate::slots::hash_slot;
+use crate::slots::{SLOTS, hash_slot};
 use crate::store::Timer;
 use crate::wheel::TimerId;
 
@@ -33,8 +33,8 @@ impl Cluster {
 
     /// Returns whether all slots that have to be are served, and whether this node reaches a majority of the masters.
     fn looks_ok(&self, requires_full_coverage: bool) -> (bool, bool) {
-        let is_served = |owner: &u16| *owner != NOBODY && !self.members[*owner as usize].has_failed();
-        let is_covered = !requires_full_coverage || self.owners.iter().all(is_served);
+        let served = self.members.iter().filter(|member| !member.has_failed()).map(|member| member.slots);
+        let is_covered = !requires_full_coverage || served.sum::<usize>() == SLOTS;
         let masters = self.members.iter().filter(|member| member.is_master() && member.slots > 0);
         let reached = masters.filter(|master| !master.is_suspect()).count();
         (is_covered, reached > self.size() / 2)
@@ -56,7 +56,10 @@ impl Cluster {
         }
         let waits_until_ms = self.minority_ms.map(|ms| ms + self.rejoin_ms(node_timeout_ms));
         let is_stranger = self.size() == 0 || self.members.len() == 1;
-        if is_ok && self.me().is_master() && !is_stranger && waits_until_ms.is_some_and(|until_ms| now_ms < until_ms)
+        if is_ok
+            && self.me().is_master()
+            && !is_stranger
+            && waits_until_ms.is_some_and(|until_ms| now_ms < until_ms)
         {
             return;
         }
@@ -68,7 +71,9 @@ impl Cluster {
         let suspicions = self.members.iter().filter(|member| member.health == Health::Fine);
         let suspicions = suspicions.filter_map(|member| Some(member.silent_since_ms? + node_timeout_ms));
         let recoveries = self.members.iter().filter_map(|member| match member.health {
-            Health::Failed { since_ms } if member.silent_since_ms.is_none() => Some(since_ms + 2 * node_timeout_ms + 1),
+            Health::Failed { since_ms } if member.silent_since_ms.is_none() => {
+                Some(since_ms + 2 * node_timeout_ms + 1)
+            }
             _ => None,
         });
         let retry_ms = 4 * node_timeout_ms.max(1000) + 1;

@@ -69,7 +69,8 @@ impl Node {
             b"MIGRATING" | b"IMPORTING" => {
                 let (slot, id): (u16, _) = (line.value()?, NodeId::parse(line.word()?)?);
                 (slot < 16_384).then_some(())?;
-                let moves = if what == b"MIGRATING" { &mut cluster.migrating } else { &mut cluster.importing };
+                let moves =
+                    if what == b"MIGRATING" { &mut cluster.migrating } else { &mut cluster.importing };
                 moves.insert(slot, id);
             }
             _ => cluster.take_state(line)?,
