@@ -166,7 +166,10 @@ impl Node {
         let is_manual = manual.is_some();
         let Some(master) = cluster.my_master() else { return };
         let data_age_ms = master.silent_since_ms.map_or(0, |since_ms| now_ms - since_ms);
-        let limit_ms = PING_PERIOD_MS + settings.node_timeout_ms * settings.replica_validity_factor;
+        let limit_ms = settings
+            .node_timeout_ms
+            .saturating_mul(settings.replica_validity_factor)
+            .saturating_add(PING_PERIOD_MS);
         let is_stale = settings.replica_validity_factor > 0
             && data_age_ms.saturating_sub(settings.node_timeout_ms) > limit_ms;
         let by_itself = master.has_failed() && !settings.replica_no_failover && !is_stale;
