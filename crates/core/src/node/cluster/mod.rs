@@ -66,7 +66,8 @@ impl ClusterSettings {
     /// Reads the settings.
     pub fn of(config: &Config) -> ClusterSettings {
         let is_on = |name: &str| config.get(name) == Some("yes");
-        let number = |name: &str| config.get(name).and_then(|text| text.parse().ok()).unwrap_or_default();
+        let number =
+            |name: &str| -> u64 { config.get(name).and_then(|text| text.parse().ok()).unwrap_or_default() };
         ClusterSettings {
             enabled: is_on("cluster-enabled"),
             node_timeout_ms: number("cluster-node-timeout").min(MAX_TIMEOUT_MS),
