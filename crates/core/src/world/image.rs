@@ -2,6 +2,7 @@
 
 use super::World;
 use crate::image::{Reader, Words};
+use crate::node::Node;
 use crate::node::replication::Role;
 
 impl World {
@@ -56,6 +57,7 @@ impl World {
     /// Connects what the lines have said about single nodes.
     pub fn finish_image(&mut self) {
         (0..self.nodes.len()).for_each(|node| self.show_peers(node));
+        self.nodes.iter_mut().for_each(Node::resume_cluster);
         self.has_lost_inputs =
             self.nodes.iter().any(|node| node.sessions.iter().any(|session| session.is_input_lost));
         self.update_inspection();

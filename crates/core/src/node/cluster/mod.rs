@@ -254,7 +254,6 @@ impl Cluster {
         }
         self.lost_slots.clear();
         self.left_slots.clear();
-        self.is_due = true;
         Some(())
     }
 

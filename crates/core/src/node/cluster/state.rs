@@ -137,7 +137,7 @@ impl Node {
         }
         self.advance_election();
         self.update_cluster_state();
-        self.arm_cluster_timer();
+        self.arm_cluster_timer(now_ms);
     }
 
     fn update_cluster_state(&mut self) {
@@ -148,8 +148,14 @@ impl Node {
         self.redirect_blocked();
     }
 
-    fn arm_cluster_timer(&mut self) {
+    /// Sets the timer of a view that was taken from an image. What is due at this very moment has not happened yet.
+    pub(crate) fn resume_cluster(&mut self) {
         let now_ms = self.store.now.mono_ms();
+        self.arm_cluster_timer(now_ms.saturating_sub(1));
+    }
+
+    /// Sets the timer to the first moment after `now_ms` at which something is due.
+    fn arm_cluster_timer(&mut self, now_ms: u64) {
         let timeout_ms = self.config.cluster.node_timeout_ms;
         let Some(cluster) = &mut self.cluster else { return };
         let timers = &mut self.store.timers;

@@ -295,7 +295,9 @@ fn whatever_happens_is_repeated_by_a_rerun_a_copy_and_an_image() {
         assert_eq!(first.world.digest(), second.world.digest(), "seed {seed}");
         let mut copy = Cluster { world: first.world.copy(Rc::new(NoStages)), conns: Vec::new() };
         let lines: Vec<_> = second.world.image().into_iter().map(|line| line.finish()).collect();
+        let due_ms = second.world.next_due_ms();
         second.begin_with(&lines);
+        assert_eq!(second.world.next_due_ms(), due_ms, "seed {seed}");
         let mut restored = Cluster::without_clients();
         restored.world.clock_mut().move_to(second.world.clock().now().mono_us);
         restored.begin_with(&lines);
