@@ -27,7 +27,7 @@ const CORE: &[(&str, &[&str])] = &[
 
 /// Used by everybody, and using none of the modules above.
 const LEAVES: &[&str] =
-    &["error", "glob", "grisu", "image", "long_double", "num", "rng", "topology", "version"];
+    &["error", "glob", "grisu", "image", "long_double", "num", "rng", "slots", "topology", "version"];
 
 fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

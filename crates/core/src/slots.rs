@@ -41,7 +41,20 @@ impl SlotSet {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = u16> {
-        (0..SLOTS as u16).filter(|&slot| self.contains(slot))
+        self.0.iter().enumerate().flat_map(|(at, &word)| {
+            let after = |bits: u64| Some(bits & (bits - 1)).filter(|&bits| bits != 0);
+            let rests = std::iter::successors(Some(word).filter(|&bits| bits != 0), move |&bits| after(bits));
+            rests.map(move |bits| at as u16 * 64 + bits.trailing_zeros() as u16)
+        })
+    }
+
+    /// Returns the slots for which `owners` has the value `owner`.
+    pub fn of(owners: &[u16], owner: u16) -> SlotSet {
+        let word = |owners: &[u16]| {
+            let bits = owners.iter().enumerate().map(|(bit, &own)| u64::from(own == owner) << bit);
+            bits.fold(0, |word, bit| word | bit)
+        };
+        SlotSet(owners.chunks(64).map(word).collect())
     }
 
     /// Feeds the set to `sink`.

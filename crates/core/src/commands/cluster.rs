@@ -207,7 +207,7 @@ pub const COMMANDS: &[Command] = &[
                 flags: LOADING | STALE,
                 summary: "Lists the subcommands.",
                 complexity: "O(1)",
-                run: refuse,
+                run: reports::help,
                 ..Command::of(Group::Cluster)
             },
             Command {

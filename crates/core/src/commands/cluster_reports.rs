@@ -4,6 +4,7 @@ use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
 use crate::node::Node;
 use crate::node::cluster::{Cluster, Endpoint, Health, Member, NodeId};
+use crate::node::replication::Role;
 use crate::num;
 use crate::slots::{SLOTS, hash_slot};
 use crate::version::Version;
@@ -25,6 +26,11 @@ pub(super) fn member(ctx: &mut Ctx, index: usize, why: &'static str) -> Result<M
     let id = ctx.argv[index];
     let found = cluster(ctx)?.members().iter().find(|member| member.id.as_bytes() == id).cloned();
     found.ok_or_else(|| Error::repeating(why, id))
+}
+
+pub fn help(ctx: &mut Ctx) -> Outcome {
+    cluster(ctx)?;
+    super::help::reply(ctx)
 }
 
 pub fn my_id(ctx: &mut Ctx) -> Outcome {
@@ -77,7 +83,15 @@ pub fn count_failure_reports(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
+/// What CLUSTER INFO tells about migrations of slots as a whole since Redis 8.4, of which there are none.
+const NO_TASKS: &str = "cluster_slot_migration_active_tasks:0\r\ncluster_slot_migration_active_trim_running:0\r\n\
+    cluster_slot_migration_active_trim_current_job_keys:0\r\n\
+    cluster_slot_migration_active_trim_current_job_trimmed:0\r\ncluster_slot_migration_stats_active_trim_started:0\r\n\
+    cluster_slot_migration_stats_active_trim_completed:0\r\n\
+    cluster_slot_migration_stats_active_trim_cancelled:0\r\n";
+
 pub fn info(ctx: &mut Ctx) -> Outcome {
+    let version = ctx.version();
     let cluster = cluster(ctx)?;
     let count = |is_counted: fn(Option<&Member>) -> bool| {
         (0..SLOTS as u16).filter(|&slot| is_counted(cluster.owner(slot))).count()
@@ -86,19 +100,21 @@ pub fn info(ctx: &mut Ctx) -> Outcome {
     let fine = count(|owner| owner.is_some_and(|owner| owner.health == Health::Fine));
     let suspected = count(|owner| owner.is_some_and(|owner| owner.health == Health::Suspected));
     let failed = count(|owner| owner.is_some_and(Member::has_failed));
+    let has_tasks = version >= Version::V8_4;
     let epoch = cluster.my_master().unwrap_or(cluster.me()).config_epoch;
     let text = format!(
         "cluster_state:{}\r\ncluster_slots_assigned:{assigned}\r\ncluster_slots_ok:{fine}\r\n\
          cluster_slots_pfail:{suspected}\r\ncluster_slots_fail:{failed}\r\ncluster_known_nodes:{}\r\n\
          cluster_size:{}\r\ncluster_current_epoch:{}\r\ncluster_my_epoch:{epoch}\r\n\
          cluster_stats_messages_sent:{}\r\ncluster_stats_messages_received:{}\r\n\
-         total_cluster_links_buffer_limit_exceeded:0\r\n",
+         total_cluster_links_buffer_limit_exceeded:0\r\n{}",
         if cluster.is_ok { "ok" } else { "fail" },
         cluster.members().len(),
         cluster.size(),
         cluster.current_epoch,
         cluster.sent,
         cluster.received,
+        if has_tasks { NO_TASKS } else { "" },
     );
     ctx.reply.verbatim(b"txt", text.as_bytes());
     Ok(())
@@ -242,14 +258,21 @@ pub fn shards(ctx: &mut Ctx) -> Outcome {
         ctx.reply.bulk(b"nodes");
         ctx.reply.array(nodes.len());
         for node in nodes {
-            let offset = match node.id == cluster.me().id {
-                true => ctx.node.replication.offset,
-                false => node.offset,
-            };
-            write_member(ctx.reply, node, offset, endpoint);
+            write_member(ctx.reply, node, offset_of(ctx.node, node), endpoint);
         }
     }
     Ok(())
+}
+
+/// Returns the replication offset of a node: of those that this one replicates with, the present one.
+fn offset_of(node: &Node, member: &Member) -> u64 {
+    let replication = &node.replication;
+    if member.node == node.index {
+        return replication.offset;
+    }
+    let master = Some(&replication.master).filter(|_| replication.role != Role::Master);
+    let mut peers = replication.replicas.iter().chain(master);
+    peers.find(|peer| peer.node == member.node).map_or(member.offset, |peer| peer.offset)
 }
 
 fn write_member(reply: &mut Reply, member: &Member, offset: u64, endpoint: Endpoint) {

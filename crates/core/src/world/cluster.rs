@@ -28,7 +28,7 @@ impl World {
             if self.runs(observer) {
                 let heard: Vec<bool> =
                     (0..self.nodes.len()).map(|sender| self.reaches(sender, observer)).collect();
-                self.begin(observer).notice(|sender| heard.get(sender).is_some_and(|heard| *heard));
+                self.join(observer).notice(|sender| heard.get(sender).is_some_and(|heard| *heard));
             } else if let Some(cluster) = &mut self.nodes[observer].cluster {
                 cluster.stand_still();
             }
@@ -54,7 +54,7 @@ impl World {
 
     /// Lets a node do what is due, take its role and send its messages.
     fn speak(&mut self, node: usize) {
-        self.begin(node).advance_cluster();
+        self.join(node).advance_cluster();
         self.nodes[node].settle_slots();
         self.follow_view(node);
         let Some(header) = self.nodes[node].cluster_header() else { return };
@@ -73,7 +73,7 @@ impl World {
             && self.nodes.get(receiver).is_some()
             && self.reaches(header.node, receiver)
         {
-            self.begin(receiver).hear(header, message);
+            self.join(receiver).hear(header, message);
             self.nodes[receiver].serve_ready_keys();
         }
     }

@@ -2,6 +2,7 @@
 
 use super::World;
 use crate::image::{Reader, Words};
+use crate::node::Node;
 use crate::node::replication::Role;
 
 impl World {
@@ -67,6 +68,7 @@ impl World {
             .iter_mut()
             .filter_map(|node| node.sentinel.as_mut())
             .for_each(|sentinel| sentinel.know(&run_ids));
+        self.nodes.iter_mut().for_each(Node::resume_cluster);
         self.has_lost_inputs =
             self.nodes.iter().any(|node| node.sessions.iter().any(|session| session.is_input_lost));
         self.update_inspection();

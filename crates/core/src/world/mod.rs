@@ -177,6 +177,11 @@ impl World {
     /// Begins the next event on a node: assigns its number and its time.
     pub fn begin(&mut self, node: usize) -> &mut Node {
         self.events += 1;
+        self.join(node)
+    }
+
+    /// Lets a node take part in the present event.
+    fn join(&mut self, node: usize) -> &mut Node {
         let node = &mut self.nodes[node];
         node.event = self.events;
         #[cfg(debug_assertions)]

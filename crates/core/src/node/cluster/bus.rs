@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use super::failover::FailoverKind;
 use super::{Address, Cluster, Health, Member, NodeId};
 use crate::node::Node;
 use crate::node::session::SubscriptionKind;
@@ -348,20 +347,6 @@ impl Node {
         if let Some(cluster) = &mut self.cluster {
             cluster.me_mut().address.set_default_ip();
             cluster.send(Target::Node(node), Message::Meet);
-        }
-    }
-
-    /// Takes over from a master as CLUSTER FAILOVER asks for.
-    pub fn begin_manual_failover(&mut self, kind: FailoverKind) {
-        let now_ms = self.store.now.mono_ms();
-        let Some(cluster) = &mut self.cluster else { return };
-        cluster.begin_manual(kind, now_ms);
-        match kind {
-            FailoverKind::Takeover => {
-                cluster.bump_epoch();
-                self.replace_master();
-            }
-            FailoverKind::Agreed | FailoverKind::Forced => {}
         }
     }
 }

@@ -69,6 +69,17 @@ impl Cluster {
 }
 
 impl Node {
+    /// Takes over from a master as CLUSTER FAILOVER asks for.
+    pub fn begin_manual_failover(&mut self, kind: FailoverKind) {
+        let now_ms = self.store.now.mono_ms();
+        let Some(cluster) = &mut self.cluster else { return };
+        cluster.begin_manual(kind, now_ms);
+        if kind == FailoverKind::Takeover {
+            cluster.bump_epoch();
+            self.replace_master();
+        }
+    }
+
     pub(super) fn pause_for_failover(&mut self, replica: NodeId) {
         let now_ms = self.store.now.mono_ms();
         let Some(cluster) = &mut self.cluster else { return };
@@ -155,7 +166,10 @@ impl Node {
         let is_manual = manual.is_some();
         let Some(master) = cluster.my_master() else { return };
         let data_age_ms = master.silent_since_ms.map_or(0, |since_ms| now_ms - since_ms);
-        let limit_ms = PING_PERIOD_MS + settings.node_timeout_ms * settings.replica_validity_factor;
+        let limit_ms = settings
+            .node_timeout_ms
+            .saturating_mul(settings.replica_validity_factor)
+            .saturating_add(PING_PERIOD_MS);
         let is_stale = settings.replica_validity_factor > 0
             && data_age_ms.saturating_sub(settings.node_timeout_ms) > limit_ms;
         let by_itself = master.has_failed() && !settings.replica_no_failover && !is_stale;

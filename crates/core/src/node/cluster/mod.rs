@@ -11,8 +11,6 @@ mod failover;
 mod member;
 mod redirect;
 mod state;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 
@@ -21,7 +19,7 @@ use super::config::Config;
 use crate::image::{Reader, Words};
 use crate::rng::Rng;
 use crate::slots::{self, SLOTS, SlotSet};
-use crate::topology::Part;
+use crate::topology::{MAX_NODES, Part};
 use crate::wheel::TimerId;
 
 pub use bus::{Header, Message, Target};
@@ -37,6 +35,9 @@ const NOBODY: u16 = u16::MAX;
 
 /// How long a forgotten node is not learned again from others, in ms.
 const FORGOTTEN_MS: u64 = 60_000;
+
+/// The longest `cluster-node-timeout`, in ms; a longer one has the same effect.
+const MAX_TIMEOUT_MS: u64 = 1 << 48;
 
 /// How Valkey and Redis tell clients where a node is (`cluster-preferred-endpoint-type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,10 +66,11 @@ impl ClusterSettings {
     /// Reads the settings.
     pub fn of(config: &Config) -> ClusterSettings {
         let is_on = |name: &str| config.get(name) == Some("yes");
-        let number = |name: &str| config.get(name).and_then(|text| text.parse().ok()).unwrap_or_default();
+        let number =
+            |name: &str| -> u64 { config.get(name).and_then(|text| text.parse().ok()).unwrap_or_default() };
         ClusterSettings {
             enabled: is_on("cluster-enabled"),
-            node_timeout_ms: number("cluster-node-timeout"),
+            node_timeout_ms: number("cluster-node-timeout").min(MAX_TIMEOUT_MS),
             requires_full_coverage: is_on("cluster-require-full-coverage"),
             allows_reads_when_down: is_on("cluster-allow-reads-when-down"),
             allows_shards_when_down: is_on("cluster-allow-pubsubshard-when-down"),
@@ -194,12 +196,15 @@ impl Cluster {
     }
 
     /// Takes a node of an image; the first is this one.
-    pub(crate) fn take_member(&mut self, member: Member) {
+    pub(crate) fn take_member(&mut self, member: Member) -> Option<()> {
         if member.node == self.members[0].node {
             self.members[0] = member;
-        } else {
+        } else if self.position(member.id).is_none() && self.members.len() < MAX_NODES {
             self.members.push(member);
+        } else {
+            return None;
         }
+        Some(())
     }
 
     pub(crate) fn take_report(&mut self, about: NodeId, reporter: NodeId, said_ms: u64) -> Option<()> {
@@ -249,7 +254,6 @@ impl Cluster {
         }
         self.lost_slots.clear();
         self.left_slots.clear();
-        self.is_due = true;
         Some(())
     }
 
@@ -293,8 +297,7 @@ impl Cluster {
 
     /// Returns the slots that a node serves.
     pub fn slots_of(&self, id: NodeId) -> SlotSet {
-        let at = self.position(id).map_or(NOBODY, |at| at as u16);
-        (0..SLOTS as u16).filter(|&slot| at != NOBODY && self.owners[slot as usize] == at).collect()
+        self.position(id).map_or_else(SlotSet::default, |at| SlotSet::of(&self.owners, at as u16))
     }
 
     /// Returns the replicas that follow a node.
@@ -462,3 +465,6 @@ impl Node {
         cluster.announce();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! Which requests a node of a cluster runs, and where it sends the others. `getNodeByQuery` of Redis.
 
-use super::{Endpoint, Member};
+use super::{Cluster, Endpoint, Member};
 use crate::commands::command::{ASKING, Command, WRITE};
 use crate::commands::introspection::keys_in_call;
 use crate::error::Error;
@@ -62,6 +62,46 @@ pub(in crate::node) fn is_redirection(error: &Error) -> bool {
     [&b"MOVED"[..], b"ASK", b"CLUSTERDOWN", b"CROSSSLOT", b"TRYAGAIN"].contains(&code)
 }
 
+/// What the keys of a request have in common.
+#[derive(Default)]
+struct Keys<'a> {
+    slot: Option<u16>,
+    first: Option<&'a [u8]>,
+    /// Whether there are other keys than the first.
+    several: bool,
+    /// Whether it matters if keys exist.
+    looks_up: bool,
+    /// How many keys of a slot on the move are not here, and how many are.
+    missing: usize,
+    existing: usize,
+}
+
+impl<'a> Keys<'a> {
+    /// Adds the keys of a call.
+    fn add(&mut self, node: &Node, cluster: &Cluster, call: &[&'a [u8]]) -> Result<(), Obstacle> {
+        let Some(row) = node.config.find_command(call) else { return Ok(()) };
+        for (at, _) in keys_in_call(row, call, node.config.version) {
+            let Some(&key) = call.get(at) else { continue };
+            let slot = hash_slot(key);
+            match self.slot {
+                None => {
+                    cluster.owner(slot).ok_or(Obstacle::Unbound)?;
+                    (self.slot, self.first) = (Some(slot), Some(key));
+                }
+                Some(first) if first != slot => return Err(Obstacle::CrossSlot),
+                Some(_) => self.several |= self.first != Some(key),
+            }
+            let is_moving = cluster.owns(slot) && cluster.migrating.contains_key(&slot)
+                || cluster.importing.contains_key(&slot);
+            if is_moving && self.looks_up {
+                *(if node.has_key(key) { &mut self.existing } else { &mut self.missing }) += 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The commands whose arguments are shard channels.
 const PUBSUB: [&str; 3] = ["ssubscribe", "sunsubscribe", "spublish"];
 
 impl Node {
@@ -110,38 +150,14 @@ impl Node {
         let Some(cluster) = &self.cluster else { return Ok(None) };
         let session = &self.sessions[id];
         let is_shard = PUBSUB.contains(&command.name);
-        let mut slot = None;
-        let (mut missing, mut existing) = (0, 0);
-        let mut first: Option<&[u8]> = None;
-        let mut several = false;
-        let queue = session.multi.as_ref().filter(|_| command.name == "exec");
-        let queued: Vec<_> =
-            queue.map_or(Vec::new(), |multi| multi.commands.iter().map(|queued| queued.args()).collect());
-        let own = [argv];
-        let calls = match queue {
-            Some(_) => queued.iter().map(|argv| &argv[..]).collect::<Vec<_>>(),
-            None => own.to_vec(),
-        };
-        for call in calls {
-            let Some(row) = self.config.find_command(call) else { continue };
-            for (at, _) in keys_in_call(row, call, self.config.version) {
-                let Some(&key) = call.get(at) else { continue };
-                let own = hash_slot(key);
-                match slot {
-                    None => {
-                        cluster.owner(own).ok_or(Obstacle::Unbound)?;
-                        (slot, first) = (Some(own), Some(key));
-                    }
-                    Some(slot) if slot != own => return Err(Obstacle::CrossSlot),
-                    Some(_) => several |= first != Some(key),
-                }
-                let is_moving = cluster.owns(own) && cluster.migrating.contains_key(&own)
-                    || cluster.importing.contains_key(&own);
-                if is_moving && !is_shard {
-                    *(if self.has_key(key) { &mut existing } else { &mut missing }) += 1;
-                }
+        let mut keys = Keys { looks_up: !is_shard, ..Keys::default() };
+        match session.multi.as_ref().filter(|_| command.name == "exec") {
+            Some(multi) => {
+                multi.commands.iter().try_for_each(|queued| keys.add(self, cluster, &queued.args()))?
             }
+            None => keys.add(self, cluster, argv)?,
         }
+        let Keys { slot, several, missing, existing, .. } = keys;
         let Some(slot) = slot else { return Ok(None) };
         let Some(owner) = cluster.owner(slot) else { return Err(Obstacle::Unbound) };
         let writes = self.flags_with_queue(id, command, argv) & WRITE != 0;

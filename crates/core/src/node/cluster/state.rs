@@ -1,11 +1,11 @@
 //! The state of a cluster as a node sees it, and what time changes in it.
 
-use super::{Cluster, Health, NOBODY};
+use super::{Cluster, Health};
 use crate::error::Error;
 use crate::node::Node;
 use crate::node::replication::Role;
 use crate::node::session::{SessionId, SubscriptionKind, Wait};
-use crate::slots::hash_slot;
+use crate::slots::{SLOTS, hash_slot};
 use crate::store::Timer;
 use crate::wheel::TimerId;
 
@@ -33,8 +33,8 @@ impl Cluster {
 
     /// Returns whether all slots that have to be are served, and whether this node reaches a majority of the masters.
     fn looks_ok(&self, requires_full_coverage: bool) -> (bool, bool) {
-        let is_served = |owner: &u16| *owner != NOBODY && !self.members[*owner as usize].has_failed();
-        let is_covered = !requires_full_coverage || self.owners.iter().all(is_served);
+        let served = self.members.iter().filter(|member| !member.has_failed()).map(|member| member.slots);
+        let is_covered = !requires_full_coverage || served.sum::<usize>() == SLOTS;
         let masters = self.members.iter().filter(|member| member.is_master() && member.slots > 0);
         let reached = masters.filter(|master| !master.is_suspect()).count();
         (is_covered, reached > self.size() / 2)
@@ -137,7 +137,7 @@ impl Node {
         }
         self.advance_election();
         self.update_cluster_state();
-        self.arm_cluster_timer();
+        self.arm_cluster_timer(now_ms);
     }
 
     fn update_cluster_state(&mut self) {
@@ -148,8 +148,14 @@ impl Node {
         self.redirect_blocked();
     }
 
-    fn arm_cluster_timer(&mut self) {
+    /// Sets the timer of a view that was taken from an image. What is due at this very moment has not happened yet.
+    pub(crate) fn resume_cluster(&mut self) {
         let now_ms = self.store.now.mono_ms();
+        self.arm_cluster_timer(now_ms.saturating_sub(1));
+    }
+
+    /// Sets the timer to the first moment after `now_ms` at which something is due.
+    fn arm_cluster_timer(&mut self, now_ms: u64) {
         let timeout_ms = self.config.cluster.node_timeout_ms;
         let Some(cluster) = &mut self.cluster else { return };
         let timers = &mut self.store.timers;

@@ -52,7 +52,7 @@ impl Node {
         }
         let cluster = self.cluster.as_deref_mut()?;
         match what {
-            b"MEMBER" => cluster.take_member(read_member(line).filter(|member| member.node < nodes)?),
+            b"MEMBER" => cluster.take_member(read_member(line).filter(|member| member.node < nodes)?)?,
             b"SLOTS" => {
                 let id = NodeId::parse(line.word()?)?;
                 cluster.member(id)?;
