@@ -39,7 +39,7 @@ const FORGOTTEN_MS: u64 = 60_000;
 /// The longest `cluster-node-timeout`, in ms; a longer one has the same effect.
 const MAX_TIMEOUT_MS: u64 = 1 << 48;
 
-/// How Valkey and Redis tell clients where a node is (`cluster-preferred-endpoint-type`).
+/// How clients are told where a node is (`cluster-preferred-endpoint-type`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Endpoint {
     #[default]
@@ -155,8 +155,8 @@ impl Cluster {
         }
     }
 
-    /// Makes this the view of a node of a cluster that is complete: all nodes know each other, and the masters share the slots
-    /// evenly. `views` are the nodes' own views, in the order of `parts`.
+    /// Makes the views those of a complete cluster: all nodes know each other, and the masters share the slots evenly. `views` are in the
+    /// order of `parts`.
     pub fn complete(views: &mut [&mut Cluster], parts: &[Part]) {
         let masters = parts.iter().filter(|part| **part == Part::Master).count();
         views.iter_mut().for_each(|view| view.begin_anew());
