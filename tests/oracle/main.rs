@@ -16,4 +16,5 @@ mod random_differential;
 mod run;
 mod script_differential;
 mod security;
+mod sentinel;
 mod unblock;
