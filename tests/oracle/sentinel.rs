@@ -80,8 +80,11 @@ impl Real {
         }
         for port in &ports[3..] {
             until("the sentinels know one another", || {
-                let info = text(&Client::connect(*port).call(&["INFO", "sentinel"]));
-                info.contains("slaves=2,sentinels=3")
+                let mut client = Client::connect(*port);
+                let info = text(&client.call(&["INFO", "sentinel"]));
+                let mut is_connected =
+                    |what| !text(&client.call(&["SENTINEL", what, "mymaster"])).contains("disconnected");
+                info.contains("slaves=2,sentinels=3") && is_connected("REPLICAS") && is_connected("SENTINELS")
             });
         }
         Some(Real { processes, ports })

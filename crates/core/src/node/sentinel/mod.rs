@@ -277,7 +277,7 @@ impl Master {
 
     /// Returns how many votes are more than half of all.
     fn majority(&self) -> usize {
-        (self.peers.len() + 1) / 2 + 1
+        self.peers.len().div_ceil(2) + 1
     }
 
     /// Checks that the quorum and a majority can be reached. Returns the number of usable sentinels.
