@@ -24,6 +24,7 @@ mod scenarios;
 mod schedules;
 mod script;
 mod security;
+mod sentinel;
 mod sim;
 mod structure;
 mod topology;

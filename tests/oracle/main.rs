@@ -17,5 +17,6 @@ mod random_differential;
 mod run;
 mod script_differential;
 mod security;
+mod sentinel;
 mod tls;
 mod unblock;

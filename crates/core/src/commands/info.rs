@@ -204,20 +204,30 @@ fn replication(node: &Node, name: &str) -> Option<String> {
         "role" => match role {
             Role::Master => "master".to_owned(),
             Role::Replica { .. } => {
-                let status = if master.online { "up" } else { "down" };
+                let (status, last_io) = if master.online { ("up", 0) } else { ("down", -1) };
+                let link = link_fields(node);
+                let flag = |name: &str| u8::from(node.config.get(name) == Some("yes"));
                 format!(
                     "slave\r\nmaster_host:127.0.0.1\r\nmaster_port:{}\r\nmaster_link_status:{status}\r\n\
-                     master_last_io_seconds_ago:0\r\nmaster_sync_in_progress:0\r\nslave_read_repl_offset:{offset}\r\n\
-                     slave_repl_offset:{offset}\r\nslave_priority:100\r\nslave_read_only:1\r\nreplica_announced:1",
+                     master_last_io_seconds_ago:{last_io}\r\nmaster_sync_in_progress:0\r\n\
+                     slave_read_repl_offset:{offset}\r\nslave_repl_offset:{offset}\r\n{}slave_priority:{}\r\n\
+                     slave_read_only:{}\r\nreplica_announced:{}",
                     master.port,
+                    link,
+                    node.config.get("replica-priority").unwrap_or("100"),
+                    flag("replica-read-only"),
+                    flag("replica-announced"),
                 )
             }
         },
         "connected_slaves" => {
+            // Releases with threads for sockets name that of each replica.
+            let thread =
+                if node.config.version.has("8.2.0", crate::version::NEVER) { ",io-thread=0" } else { "" };
             let lines = replicas.iter().enumerate().map(|(index, replica)| {
                 let state = if replica.online { "online" } else { "wait_bgsave" };
                 format!(
-                    "\r\nslave{index}:ip=127.0.0.1,port={},state={state},offset={},lag=0",
+                    "\r\nslave{index}:ip=127.0.0.1,port={},state={state},offset={},lag=0{thread}",
                     replica.port, replica.offset
                 )
             });
@@ -226,9 +236,47 @@ fn replication(node: &Node, name: &str) -> Option<String> {
         "master_replid" => node.replication_id.clone(),
         "master_replid2" => "0".repeat(40),
         "master_repl_offset" => offset.to_string(),
+        "repl_backlog_active" | "repl_backlog_first_byte_offset" => {
+            u8::from(*role != Role::Master || !replicas.is_empty()).to_string()
+        }
+        "repl_backlog_histlen" => match *role != Role::Master || !replicas.is_empty() {
+            true => offset.to_string(),
+            false => "0".to_owned(),
+        },
         "repl_backlog_size" => node.config.get("repl-backlog-size").unwrap_or("0").to_owned(),
         _ => return None,
     })
+}
+
+/// Reports on the link of a replica to its master, as releases do that tell more or less about it.
+fn link_fields(node: &Node) -> String {
+    let version = node.config.version;
+    let has = |release: &str| version.has(release, crate::version::NEVER);
+    let seconds = |since_ms: u64| node.store.now.mono_ms().saturating_sub(since_ms) / 1000;
+    let down_s = node.replication.down_ms.map(seconds);
+    let mut fields = String::new();
+    let mut add = |field: String| fields += &format!("{field}\r\n");
+    if has("8.0.0") {
+        add("replica_full_sync_buffer_size:0".to_owned());
+        add("replica_full_sync_buffer_peak:0".to_owned());
+    }
+    let tells_of_attempts = has("8.2.0");
+    if tells_of_attempts {
+        add("master_current_sync_attempts:1".to_owned());
+        add("master_total_sync_attempts:1".to_owned());
+    }
+    match down_s {
+        Some(down_s) => add(format!("master_link_down_since_seconds:{down_s}")),
+        None if tells_of_attempts => {
+            add(format!("master_link_up_since_seconds:{}", seconds(0)));
+            add("master_client_io_thread:0".to_owned());
+        }
+        None => {}
+    }
+    if tells_of_attempts {
+        add(format!("total_disconnect_time_sec:{}", down_s.unwrap_or(0)));
+    }
+    fields
 }
 
 fn modules(node: &Node) -> String {

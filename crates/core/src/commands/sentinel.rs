@@ -271,7 +271,9 @@ fn monitor(ctx: &mut Ctx) -> Outcome {
     let [name, host, port, quorum] = &words[..] else { return Err(error::SYNTAX) };
     let sentinel = own(ctx)?;
     let settings = MasterSettings::new(name, host, port, quorum, &sentinel.settings.globals);
-    let settings = settings.map_err(|why| Error::owned(format!("ERR {why}")))?;
+    let mut settings = settings.map_err(|why| Error::owned(format!("ERR {why}")))?;
+    settings.down_after_ms = sentinel.time_ms("DEFAULT-DOWN-AFTER");
+    settings.failover_timeout_ms = sentinel.time_ms("DEFAULT-FAILOVER-TIMEOUT");
     if sentinel.master(name.as_bytes()).is_ok() {
         return Err(Error::new("ERR Duplicate master name."));
     }

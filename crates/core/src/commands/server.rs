@@ -301,7 +301,7 @@ fn role(ctx: &mut Ctx) -> Outcome {
             ctx.reply.bulk(address);
             ctx.reply.int(replication.master.port.parse().unwrap_or(0));
             ctx.reply.bulk(if replication.master.online { b"connected" } else { b"connect" });
-            ctx.reply.int(replication.offset as i64);
+            ctx.reply.int(if replication.master.online { replication.offset as i64 } else { -1 });
         }
     }
     Ok(())

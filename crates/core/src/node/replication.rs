@@ -109,6 +109,8 @@ pub struct Replication {
     pub link: Link,
     pub in_transit: VecDeque<Rc<Entry>>,
     pub master: Peer,
+    /// On a replica: since when its master is not connected (monotonic, in ms).
+    pub down_ms: Option<u64>,
     /// On a master: its replicas.
     pub replicas: Vec<Peer>,
     /// The ports of all nodes of the world.

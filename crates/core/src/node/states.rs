@@ -86,6 +86,13 @@ impl Node {
         self.states.has(State::ReadOnly) || self.replication.role != Role::Master
     }
 
+    /// Returns whether the node is a replica that has lost its master and serves no stale data.
+    fn has_lost_master(&self) -> bool {
+        let is_alone = self.replication.role != Role::Master && !self.replication.master.online;
+        self.states.has(State::MasterDown)
+            || is_alone && self.config.get("replica-serve-stale-data") == Some("no")
+    }
+
     /// Returns whether the node refuses commands that may need more memory.
     fn is_out_of_memory(&self) -> bool {
         self.states.has(State::Oom) || self.eviction.is_out_of_memory
@@ -172,10 +179,10 @@ impl Node {
 
     /// Makes the checks that Redis makes after the check for subscribed mode.
     pub(super) fn check_availability(&self, command: &Command, argv: &[&[u8]]) -> Result<(), Error> {
-        if self.states.is_empty() {
+        if self.states.is_empty() && self.replication.role == Role::Master {
             return Ok(());
         }
-        if self.states.has(State::MasterDown) && self.flags_of_request(command, argv) & STALE == 0 {
+        if self.has_lost_master() && self.flags_of_request(command, argv) & STALE == 0 {
             return Err(MASTER_DOWN);
         }
         if self.states.has(State::Loading) && !command.has(LOADING) {
@@ -196,7 +203,7 @@ impl Node {
         if flags.no_cluster && self.cluster.is_some() {
             return Err(Error::new("ERR Can not run script on cluster, 'no-cluster' flag is set."));
         }
-        if self.states.has(State::MasterDown) && !flags.allow_stale { Err(MASTER_DOWN) } else { Ok(()) }
+        if self.has_lost_master() && !flags.allow_stale { Err(MASTER_DOWN) } else { Ok(()) }
     }
 
     /// Makes the checks that apply to a command of a script. A script that has already written may continue to write, except

@@ -198,10 +198,15 @@ impl World {
         let replicas = self.replicas_of(master);
         let links: Vec<bool> = replicas.iter().map(|&replica| self.is_linked(master, replica)).collect();
         let peers = replicas.iter().zip(&links).map(|(&replica, &up)| peer(self, replica, up)).collect();
-        let own = peer(self, master, true);
+        let (own, now_ms) = (peer(self, master, true), self.clock.now().mono_ms());
         self.nodes[master].replication.replicas = peers;
         for (replica, online) in replicas.into_iter().zip(links) {
-            self.nodes[replica].replication.master = Peer { online, ..own.clone() };
+            let replication = &mut self.nodes[replica].replication;
+            replication.master = Peer { online, ..own.clone() };
+            replication.down_ms = match online {
+                true => None,
+                false => replication.down_ms.or(Some(now_ms)),
+            };
         }
     }
 }

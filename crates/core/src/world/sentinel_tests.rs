@@ -124,3 +124,128 @@ fn a_replica_replaces_a_master_that_stops() {
     assert_eq!(group.ask(new, "SET k w"), "+OK ");
     assert_eq!(group.ask(3 - new, "GET k"), "$1 w ");
 }
+
+#[test]
+fn a_sentinel_that_is_cut_off_still_names_the_old_master() {
+    let mut group = Group::new(2, 3);
+    for node in 1..5 {
+        group.world.set_partition(5, node, true);
+        group.world.set_partition(node, 5, true);
+    }
+    group.world.stop_node(0, false, None);
+    group.pass(40_000);
+    assert_ne!(group.master_of(3), "6379");
+    assert_eq!(group.master_of(5), "6379");
+    let listener = group.listen(5);
+    group.world.heal();
+    group.pass(0);
+    assert_eq!(group.master_of(5), group.master_of(3));
+    assert!(group.names(listener).contains(&"+switch-master".to_owned()));
+}
+
+#[test]
+fn without_a_majority_there_is_no_failover() {
+    let mut group = Group::new(1, 3);
+    group.world.stop_node(3, false, None);
+    group.world.stop_node(4, false, None);
+    group.world.stop_node(0, false, None);
+    group.pass(600_000);
+    assert_eq!(group.master_of(2), "6379");
+    let reply = group.ask(2, "SENTINEL CKQUORUM mymaster");
+    assert!(
+        reply.starts_with("-NOQUORUM 1 usable Sentinels. Not enough available Sentinels to reach the"),
+        "{reply}"
+    );
+    // One more is enough to replace the master.
+    group.world.start_node(3);
+    group.pass(60_000);
+    assert_eq!(group.master_of(2), "6380");
+}
+
+#[test]
+fn an_old_master_that_comes_back_becomes_a_replica() {
+    let mut group = Group::new(1, 3);
+    group.world.stop_node(0, false, None);
+    group.pass(80_000);
+    assert_eq!(group.master_of(2), "6380");
+    let listener = group.listen(2);
+    group.world.start_node(0);
+    assert_eq!(group.ask(0, "SET stray 1"), "+OK ");
+    group.pass(7_000);
+    assert!(group.ask(0, "ROLE").contains("master"));
+    group.pass(2_000);
+    assert!(group.ask(0, "ROLE").contains("slave"), "{:?}", group.names(listener));
+    assert_eq!(group.ask(0, "GET stray"), "$-1 ");
+    let names = group.names(listener).join(" ");
+    assert!(names.contains("-role-change") && names.contains("-sdown"), "{names}");
+    assert!(group.ask(2, "SENTINEL REPLICAS mymaster").contains("flags $5 slave"));
+}
+
+#[test]
+fn a_pause_shorter_than_down_after_changes_nothing() {
+    let mut group = Group::new(1, 3);
+    let listener = group.listen(2);
+    group.world.pause_node(0);
+    group.pass(29_000);
+    group.world.resume_node(0);
+    group.pass(100_000);
+    assert_eq!(group.names(listener), Vec::<String>::new());
+    group.world.pause_node(0);
+    group.pass(40_000);
+    group.world.resume_node(0);
+    group.pass(20_000);
+    assert_eq!(group.master_of(2), "6380");
+    assert!(group.ask(0, "ROLE").contains("slave"));
+}
+
+#[test]
+fn a_client_forces_a_failover() {
+    let mut group = Group::new(2, 3);
+    let listener = group.listen(3);
+    assert_eq!(group.ask(3, "SENTINEL FAILOVER mymaster"), "+OK ");
+    assert!(group.ask(3, "SENTINEL FAILOVER mymaster").starts_with("-INPROG "));
+    group.pass(30_000);
+    assert_ne!(group.master_of(5), "6379");
+    let names = group.names(listener).join(" ");
+    assert!(names.starts_with("+new-epoch +try-failover +vote-for-leader +elected-leader"), "{names}");
+    assert!(group.ask(0, "ROLE").contains("slave"));
+    // A replica that may not be promoted is none.
+    let mut group = Group::new(1, 1);
+    group.ask(1, "CONFIG SET replica-priority 0");
+    group.ask(2, "SENTINEL RESET *");
+    assert!(group.ask(2, "SENTINEL FAILOVER mymaster").starts_with("-NOGOODSLAVE "));
+}
+
+#[test]
+fn partitions_hold_writes_back_and_replicas_say_so() {
+    let mut group = Group::of(Topology::Replicas(2), 1);
+    group.ask(1, "CONFIG SET replica-serve-stale-data no");
+    group.ask(0, "SET k 1");
+    group.world.set_partition(0, 1, true);
+    group.ask(0, "SET k 2");
+    assert!(group.ask(1, "GET k").starts_with("-MASTERDOWN "));
+    assert_eq!(group.ask(2, "GET k"), "$1 2 ");
+    group.pass(5_000);
+    assert!(group.ask(1, "INFO replication").contains("master_link_status:down"));
+    assert!(group.ask(1, "INFO replication").contains("master_link_down_since_seconds:5"));
+    group.world.heal();
+    assert_eq!(group.ask(1, "GET k"), "$1 2 ");
+    group.ask(0, "CONFIG SET min-replicas-to-write 2");
+    group.world.stop_node(2, false, None);
+    assert!(group.ask(0, "SET k 3").starts_with("-NOREPLICAS "));
+}
+
+#[test]
+fn a_thousand_failovers_take_little_time() {
+    let mut group = Group::new(2, 3);
+    for round in 0..1000_usize {
+        let port = group.master_of(3);
+        let master = port.parse::<usize>().expect("a port") - 6379;
+        group.ask(master, &format!("SET k {round}"));
+        group.world.stop_node(master, false, None);
+        group.pass(35_000);
+        group.world.start_node(master);
+        group.pass(15_000);
+        assert_ne!(group.master_of(3), port, "round {round}");
+    }
+}

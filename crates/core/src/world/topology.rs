@@ -79,6 +79,13 @@ impl World {
     fn configured_master(&self, index: usize) -> Option<usize> {
         let node = &self.nodes[index];
         let (host, port) = node.config.get("replicaof")?.split_once(' ')?;
-        node.replication.node_at(host.as_bytes(), port.trim().as_bytes(), index)
+        let found = node.replication.node_at(host.as_bytes(), port.trim().as_bytes(), index);
+        if found.is_none() {
+            tracing::warn!(
+                "replicaof {host} {port} has no effect: no other node of this process listens there, and Redlatch \
+                 replicates between its own nodes alone"
+            );
+        }
+        found
     }
 }

@@ -105,10 +105,8 @@ impl Master {
         match self.failover.stage {
             Stage::None => self.begin_failover_if_due(look),
             Stage::WaitStart => self.wait_for_election(look),
-            Stage::WaitPromotion => {
-                if look.is_over(self.failover.changed_ms, self.timeout_ms()) {
-                    self.abort("-failover-abort-slave-timeout", look);
-                }
+            Stage::WaitPromotion if look.is_over(self.failover.changed_ms, self.timeout_ms()) => {
+                self.abort("-failover-abort-slave-timeout", look);
             }
             stage if look.is_next_tick(self.failover.changed_ms) => match stage {
                 Stage::SelectReplica => self.select_replica(look),

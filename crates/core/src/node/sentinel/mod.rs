@@ -277,7 +277,7 @@ impl Master {
 
     /// Returns how many votes are more than half of all.
     fn majority(&self) -> usize {
-        (self.peers.len() + 1) / 2 + 1
+        self.peers.len().div_ceil(2) + 1
     }
 
     /// Checks that the quorum and a majority can be reached. Returns the number of usable sentinels.
@@ -357,7 +357,8 @@ impl Sentinel {
         }
     }
 
-    fn time_ms(&self, name: &str) -> u64 {
+    /// Returns one of the [`TIMES`].
+    pub fn time_ms(&self, name: &str) -> u64 {
         TIMES.iter().position(|(known, _)| *known == name).map_or(0, |at| self.times_ms[at])
     }
 
@@ -382,10 +383,13 @@ impl Sentinel {
 impl Node {
     /// Begins to watch the masters of the settings.
     pub fn begin_sentinel(&mut self) {
-        let Some(settings) = self.config.sentinel.clone() else { return };
-        let masters = settings.masters.clone();
+        let Some(mut settings) = self.config.sentinel.clone() else { return };
+        let masters = std::mem::take(&mut settings.masters);
         let id = match self.sentinel.take() {
-            Some(before) => before.id,
+            Some(before) => {
+                self.store.timers.cancel(before.timer);
+                before.id
+            }
             None => self.rng.hex(40),
         };
         self.sentinel = Some(Box::new(Sentinel::new(*settings, id)));
