@@ -433,9 +433,6 @@ impl Model for Fair {
             RENEW => holds,
             // A thread that waits rarely tries as well.
             TRY_ACQUIRE => waits_ms == 0 || choice == 7,
-            // Each of these drops dead waiters, and few find a lock.
-            UNLOCK => holds || choice < 3,
-            FORCE_UNLOCK => choice == 0 || self.until_ms.iter().any(|until_ms| *until_ms > call.now_ms),
             _ => true,
         };
         if is_sent {
