@@ -78,6 +78,8 @@ impl App {
             CLOCK_MS => now_ms.to_string(),
             permit::LEASE_DEADLINE => (now_ms + ask.lease_ms).to_string(),
             permit::NEVER => "922337203685477".to_owned(),
+            // As Redisson does: a new count closes the latch.
+            MESSAGE if name == "latch.try_set" => "1".to_owned(),
             MESSAGE => "0".to_owned(),
             PUBLISH => "publish".to_owned(),
             LATCH_TTL => "20000".to_owned(),

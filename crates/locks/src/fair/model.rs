@@ -238,11 +238,11 @@ impl Fair {
         }
         let Call { owner, .. } = *call;
         let clock_ms = call.clock_ms();
-        let others = before
+        let mut others = before
             .living(clock_ms)
             .iter()
             .filter_map(|&other| before.deadlines_ms.get(other).copied().flatten());
-        let last_ms = others.last().map_or(before.ttl_ms, |deadline| deadline - clock_ms);
+        let last_ms = others.next_back().map_or(before.ttl_ms, |deadline| deadline - clock_ms);
         let (least, most) = (last_ms.min(before.ttl_ms), last_ms.max(before.ttl_ms));
         change.expect(T2, (least..=most).contains(&told) || waited && told == before.ttl_ms, || {
             format!("told to wait {told} ms, the lock is held for {} ms more", before.ttl_ms)
