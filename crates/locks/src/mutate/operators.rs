@@ -159,7 +159,8 @@ impl<'a> Mutator<'a> {
                 }
             }
             if name == "'px'" {
-                let end = self.expression_end(at + 1);
+                // After the comma.
+                let end = self.expression_end(at + 2);
                 self.replace("delete expiry", (at - 1, end), String::new());
             }
         }
