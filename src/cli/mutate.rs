@@ -7,7 +7,7 @@ use clap::{Parser, ValueEnum};
 
 use super::fuzz::parse_shard;
 use redlatch_locks::jar;
-use redlatch_locks::mutate::{self, Options, Recognition, report};
+use redlatch_locks::mutate::{self, Options, report};
 
 /// Measures what the fuzzer's models notice: changes the lock scripts of a Redisson release, one token or statement at a
 /// time, and runs the fuzzer on each changed script.
@@ -39,11 +39,6 @@ struct Cli {
     #[arg(long, value_name = "NUMBER", default_value = "0")]
     seed: u64,
 
-    /// How a mutant is recognised: it keeps the role and arguments of the original, or it is read from the jar like
-    /// any script.
-    #[arg(long, value_name = "HOW", value_enum, default_value = "kept")]
-    recognition: RecognitionName,
-
     /// The lowest share of killed mutants that passes, in percent of those that are not equivalent.
     #[arg(long, value_name = "PERCENT", default_value = "95")]
     threshold: f64,
@@ -63,12 +58,6 @@ struct Cli {
     /// The format of the report.
     #[arg(long, value_name = "FORMAT", value_enum, default_value = "text")]
     format: Format,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum RecognitionName {
-    Kept,
-    Jar,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -98,19 +87,15 @@ pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
 fn run(cli: &Cli) -> Result<bool, String> {
     let path = cli.jar.display();
     let bytes = std::fs::read(&cli.jar).map_err(|error| format!("cannot read {path}: {error}"))?;
-    let scripts = jar::scripts(&bytes).map_err(|error| format!("{path}: {error}"))?;
+    let jar = jar::read(&bytes).map_err(|error| format!("{path}: {error}"))?;
     let options = Options {
         objects: cli.object.clone(),
         runs: cli.runs,
         seed: cli.seed,
-        recognition: match cli.recognition {
-            RecognitionName::Kept => Recognition::Kept,
-            RecognitionName::Jar => Recognition::Jar,
-        },
         shard: (cli.shard.0 as usize, cli.shard.1 as usize),
         jobs: cli.jobs,
     };
-    let outcomes = mutate::run(&scripts, &options).map_err(|error| error.to_string())?;
+    let outcomes = mutate::run(&jar, &options).map_err(|error| error.to_string())?;
     if outcomes.is_empty() {
         return Err(format!("{path} has no lock scripts to change"));
     }

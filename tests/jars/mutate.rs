@@ -1,7 +1,8 @@
 //! What the fuzzer notices of changes to scripts: `redlatch mutate`.
 
+use redlatch_locks::jar::Jar;
 use redlatch_locks::mutate::report::{json, scores};
-use redlatch_locks::mutate::{self, Fate, Options, Recognition};
+use redlatch_locks::mutate::{self, Fate, Options};
 
 use crate::jars;
 
@@ -15,7 +16,7 @@ fn changes_of_small_scripts_are_noticed() {
         return;
     }
     for object in ["rlock", "latch", "semaphore"] {
-        let outcomes = mutate::run(&jars::scripts("4.7.0"), &options(object)).unwrap();
+        let outcomes = mutate::run(&jars::jar("4.7.0"), &options(object)).unwrap();
         let (_, all) = scores(&outcomes);
         assert!(all.killed > 40 && all.percent() >= 95.0, "{object}: {all:?}");
         let killed = outcomes.iter().find(|outcome| matches!(outcome.fate, Fate::Killed { .. })).unwrap();
@@ -28,7 +29,7 @@ fn the_same_seed_kills_the_same_in_any_number_of_threads_and_shards() {
     if jars::are_missing() {
         return;
     }
-    let scripts = jars::scripts("4.7.0");
+    let scripts = jars::jar("4.7.0");
     let all = mutate::run(&scripts, &options("spin")).unwrap();
     let in_threads = mutate::run(&scripts, &Options { jobs: 3, ..options("spin") }).unwrap();
     assert_eq!(json(&all), json(&in_threads));
@@ -40,17 +41,11 @@ fn the_same_seed_kills_the_same_in_any_number_of_threads_and_shards() {
 
 /// A script that is not recognised any more is not run, which nobody may take for a success.
 #[test]
-fn a_mutant_in_a_jar_is_killed_or_run() {
+fn every_mutant_in_a_jar_is_run() {
     if jars::are_missing() {
         return;
     }
-    let options = Options { recognition: Recognition::Jar, ..options("spin") };
-    let outcomes = mutate::run(&jars::scripts("4.7.0"), &options).unwrap();
-    let unknown = outcomes.iter().filter(|outcome| outcome.fate == Fate::NotRecognised);
-    assert!(unknown.count() < outcomes.len());
-    assert!(
-        mutate::run(&[], &Options { recognition: Recognition::Jar, ..Options::default() })
-            .unwrap()
-            .is_empty()
-    );
+    let outcomes = mutate::run(&jars::jar("4.7.0"), &options("spin")).unwrap();
+    assert!(!outcomes.is_empty() && outcomes.iter().all(|outcome| outcome.fate != Fate::NotRecognised));
+    assert!(mutate::run(&Jar::default(), &Options::default()).unwrap().is_empty());
 }

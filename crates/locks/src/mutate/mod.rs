@@ -20,7 +20,7 @@ use crate::fuzz::runner::Runner;
 use crate::fuzz::schedule::{self, Step};
 use crate::fuzz::{UnknownObject, runner_for};
 use crate::invariant::{Invariant, Rules};
-use crate::jar::JarScript;
+use crate::jar::{Jar, JarScript};
 use crate::model::{OWNERS, Wanted};
 use crate::script_set::{LockScript, ScriptSet};
 use equivalents::Equivalents;
@@ -37,7 +37,6 @@ pub struct Options {
     /// The number of schedules that each mutant has to survive.
     pub runs: usize,
     pub seed: u64,
-    pub recognition: Recognition,
     /// The part of the mutants that this process tries: `(1, 4)` is the second of four.
     pub shard: (usize, usize),
     pub jobs: usize,
@@ -45,25 +44,8 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options {
-            objects: Vec::new(),
-            runs: 6_000,
-            seed: 0,
-            recognition: Recognition::Kept,
-            shard: (0, 1),
-            jobs: 1,
-        }
+        Options { objects: Vec::new(), runs: 6_000, seed: 0, shard: (0, 1), jobs: 1 }
     }
-}
-
-/// How the fuzzer learns what a mutant is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Recognition {
-    /// The mutant has the role and the arguments of the original. This measures the models alone.
-    Kept,
-    /// The mutant takes the original's place in its class and method, and is recognised like any script of a jar. A
-    /// script that is not recognised is killed: the fuzzer reports that it does not run it.
-    Jar,
 }
 
 /// A changed script.
@@ -105,8 +87,8 @@ pub struct Outcome {
 ///
 /// # Errors
 /// Fails if the release does not have one of the requested objects.
-pub fn run(jar: &[JarScript], options: &Options) -> Result<Vec<Outcome>, UnknownObject> {
-    let scripts = ScriptSet::new(jar);
+pub fn run(jar: &Jar, options: &Options) -> Result<Vec<Outcome>, UnknownObject> {
+    let scripts = ScriptSet::of_jar(jar);
     let known: Vec<&'static str> = scripts.models().into_iter().map(|(name, _)| name).collect();
     if let Some(unknown) = options.objects.iter().find(|object| !known.contains(&object.as_str())) {
         return Err(UnknownObject { name: unknown.clone(), known });
@@ -180,7 +162,7 @@ struct Reference {
 
 /// Tries mutants one after the other.
 struct Trial<'a> {
-    jar: &'a [JarScript],
+    jar: &'a Jar,
     scripts: &'a ScriptSet,
     options: &'a Options,
     equivalents: Equivalents,
@@ -188,7 +170,7 @@ struct Trial<'a> {
 }
 
 impl<'a> Trial<'a> {
-    fn new(jar: &'a [JarScript], scripts: &'a ScriptSet, options: &'a Options) -> Trial<'a> {
+    fn new(jar: &'a Jar, scripts: &'a ScriptSet, options: &'a Options) -> Trial<'a> {
         Trial { jar, scripts, options, equivalents: Equivalents::known(), reference: None }
     }
 
@@ -206,29 +188,17 @@ impl<'a> Trial<'a> {
         Fate::Survived
     }
 
-    /// Returns a runner of the mutant's object, or `None` if the script has another role now.
+    /// Returns a runner of the mutant's object, as a user meets it: the mutant takes the original's place in its class and method,
+    /// and is recognised like any script of a jar. Returns `None` if it is not run any more.
     fn runner(&self, script: &LockScript, mutant: &Mutant) -> Option<Runner> {
-        let mutated = match self.options.recognition {
-            Recognition::Kept => {
-                let mut mutated = self.scripts.clone();
-                mutated.put(LockScript { text: mutant.mutation.text.clone(), ..script.clone() });
-                mutated
-            }
-            Recognition::Jar => {
-                let mut jar = self.jar.to_vec();
-                let same = |other: &&mut JarScript| other.text == script.text && other.name() == script.name;
-                for other in jar.iter_mut().filter(same) {
-                    other.text.clone_from(&mutant.mutation.text);
-                }
-                let mutated = ScriptSet::new(&jar);
-                let found = mutated.script(script.role)?;
-                if found.text != mutant.mutation.text {
-                    return None;
-                }
-                mutated
-            }
-        };
-        runner_for(&mutated, mutant.object)
+        let mut jar = self.jar.clone();
+        let same = |other: &&mut JarScript| other.text == script.text && other.name() == script.name;
+        for other in jar.scripts.iter_mut().filter(same) {
+            other.text.clone_from(&mutant.mutation.text);
+        }
+        let mutated = ScriptSet::of_jar(&jar);
+        let found = mutated.script(script.role)?;
+        (found.text == mutant.mutation.text).then(|| runner_for(&mutated, mutant.object)).flatten()
     }
 
     fn reference(&mut self, object: &'static str) -> &mut Reference {
