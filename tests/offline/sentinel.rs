@@ -4,6 +4,7 @@ use redlatch::{Client, Sim};
 use redlatch_core::node::Config;
 use redlatch_core::node::sentinel::SentinelSettings;
 use redlatch_core::version::Version;
+use redlatch_core::world::{ClockMode, WorldOptions};
 use redlatch_lab::trace::Replay;
 
 const SENTINELS: std::ops::Range<usize> = 3..6;
@@ -29,7 +30,13 @@ fn group(seed: u64) -> Sim {
         }
         config
     };
-    Sim::with_configs(seed, 1_700_000_000_000, (0..6).map(config).collect())
+    Sim::with_world(WorldOptions {
+        seed,
+        clock: ClockMode::Manual,
+        wall_start_ms: 1_700_000_000_000,
+        nodes: (0..6).map(config).collect(),
+        topology: None,
+    })
 }
 
 fn call(sim: &mut Sim, client: Client, line: &str) -> String {

@@ -1,6 +1,6 @@
 //! A cluster of Redlatch's nodes in one process, beside a cluster of real servers.
 
-#![allow(clippy::disallowed_methods)]
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

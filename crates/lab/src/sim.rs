@@ -221,14 +221,18 @@ impl Sim {
     ///
     /// Fails if the options ask for no node, or for a setting that does not exist or has a value that is not allowed.
     pub fn try_new(options: SimOptions) -> Result<Sim, OptionsError> {
-        let lab = Lab::new(WorldOptions {
+        Ok(Sim::with_world(WorldOptions {
             nodes: options.configs()?,
             topology: options.topology,
             seed: options.seed,
             clock: ClockMode::Manual,
             wall_start_ms: options.wall_start_ms,
-        });
-        Ok(Sim { lab, outputs: Sha1::new(), clients: 0 })
+        }))
+    }
+
+    /// Begins a run of nodes that each have their own settings.
+    pub fn with_world(options: WorldOptions) -> Sim {
+        Sim { lab: Lab::new(options), outputs: Sha1::new(), clients: 0 }
     }
 
     /// Returns the state of the machine, to be read.
