@@ -82,3 +82,67 @@ fn a_trace_from_the_middle_has_the_topology_and_its_partitions() {
     let edited = trace.replace("replicas:2", "replicas:3");
     assert!(Replay::run(&edited).unwrap_err().to_string().contains("does not have the number of nodes"));
 }
+
+/// Returns the bytes of a reply as text.
+fn ask(sim: &mut Sim, client: redlatch::Client, words: &str) -> String {
+    String::from_utf8_lossy(&sim.call(client, &words.split(' ').collect::<Vec<_>>())).into_owned()
+}
+
+/// Lets clients of a cluster lock while a master stops, its replica takes over, a slot moves and a partition comes and goes.
+fn run_cluster(sim: &mut Sim) {
+    let clients: Vec<_> = (0..6).map(|node| sim.connect(node)).collect();
+    let other = ask(sim, clients[1], "CLUSTER MYID")[5..45].to_owned();
+    ask(sim, clients[0], "SET {orders}:lock c1 NX PX 60000");
+    ask(sim, clients[3], "SSUBSCRIBE {orders}");
+    ask(sim, clients[1], "SIM.NODE STOP 0");
+    sim.advance(17_000);
+    assert!(
+        ask(sim, clients[1], "SET {orders}:lock c2 NX PX 60000").starts_with("-MOVED 105 127.0.0.1:6382")
+    );
+    ask(sim, clients[1], "SIM.NODE START 0");
+    ask(sim, clients[4], "SIM.LINK ISOLATE 2");
+    sim.advance(20_000);
+    assert!(ask(sim, clients[2], "SET foo v").starts_with("-CLUSTERDOWN"));
+    ask(sim, clients[4], "SIM.LINK HEAL");
+    sim.advance(10_000);
+    ask(sim, clients[1], &format!("CLUSTER SETSLOT 105 NODE {other}"));
+    ask(sim, clients[1], "CLUSTER BUMPEPOCH");
+    assert_eq!(ask(sim, clients[1], "SET {orders}:lock c3 NX"), "+OK\r\n");
+}
+
+#[test]
+fn a_run_of_a_cluster_replays_from_its_start_and_from_its_middle() {
+    for middle in [false, true] {
+        let mut sim = Sim::new(SimOptions::default().topology("cluster:3x1".parse().unwrap()).seed(7));
+        if middle {
+            let client = sim.connect(0);
+            ask(&mut sim, client, "SET {orders}:before v");
+            ask(&mut sim, client, "SIM.NODE STOP 4");
+            sim.advance(16_000);
+        }
+        sim.control().start_trace().unwrap();
+        run_cluster(&mut sim);
+        let replay = Replay::run(&sim.finish_trace()).unwrap_or_else(|error| panic!("{middle}: {error}"));
+        assert!(replay.complete && replay.outputs >= 12, "{replay:?}");
+    }
+}
+
+#[test]
+fn a_reset_brings_the_topology_back() {
+    for shape in ["cluster:3x1", "sentinel:1x2+3", "replicas:2"] {
+        let mut sim = Sim::new(SimOptions::default().topology(shape.parse().unwrap()));
+        let before: Vec<_> = sim.world().nodes().iter().map(|node| node.replication.role).collect();
+        let client = sim.connect(1);
+        ask(&mut sim, client, "SIM.NODE STOP 0");
+        sim.advance(60_000);
+        // A sentinel disconnects the clients of a node that it promotes.
+        let client = sim.connect(1);
+        ask(&mut sim, client, "SIM.NODE PROMOTE 1");
+        let client = sim.connect(1);
+        assert_eq!(ask(&mut sim, client, "SIM.RUN RESET"), "+OK\r\n", "{shape}");
+        let after: Vec<_> = sim.world().nodes().iter().map(|node| node.replication.role).collect();
+        assert_eq!(before, after, "{shape}");
+        let client = sim.connect(0);
+        assert_eq!(ask(&mut sim, client, "SET {orders}:lock c1 NX"), "+OK\r\n", "{shape}");
+    }
+}

@@ -17,8 +17,10 @@ macro_rules! demos {
 }
 
 /// All built-in schedules.
-pub const DEMOS: &[Demo] =
-    demos!["k1", "k1f", "k2", "k3", "k4", "k5", "a1", "a2", "r1", "r2", "r3", "f1", "f2", "f3", "f4", "s1",];
+pub const DEMOS: &[Demo] = demos![
+    "k1", "k1f", "k2", "k3", "k4", "k5", "a1", "a2", "r1", "r2", "r3", "f1", "f2", "f3", "f4", "s1", "c1",
+    "c2", "n1"
+];
 
 impl Demo {
     /// Returns the demo with this name, in upper or lower case.
