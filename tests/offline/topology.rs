@@ -100,10 +100,10 @@ fn run_cluster(sim: &mut Sim) {
         ask(sim, clients[1], "SET {orders}:lock c2 NX PX 60000").starts_with("-MOVED 105 127.0.0.1:6382")
     );
     ask(sim, clients[1], "SIM.NODE START 0");
-    ask(sim, clients[4], "SIM.LINK ISOLATE 2");
+    ask(sim, clients[1], "SIM.LINK ISOLATE 2");
     sim.advance(20_000);
     assert!(ask(sim, clients[2], "SET foo v").starts_with("-CLUSTERDOWN"));
-    ask(sim, clients[4], "SIM.LINK HEAL");
+    ask(sim, clients[1], "SIM.LINK HEAL");
     sim.advance(10_000);
     ask(sim, clients[1], &format!("CLUSTER SETSLOT 105 NODE {other}"));
     ask(sim, clients[1], "CLUSTER BUMPEPOCH");
