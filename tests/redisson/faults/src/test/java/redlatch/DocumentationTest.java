@@ -24,7 +24,8 @@ class DocumentationTest {
         Set<String> named = Pattern.compile("`(\\w+Test#\\w+)`").matcher(Files.readString(PAGE)).results()
             .map((MatchResult found) -> found.group(1)).collect(Collectors.toCollection(TreeSet::new));
         Set<String> present = Stream.of(LostReplyTest.class, LostMessageTest.class, RefusalTest.class,
-                ReplicationTest.class, LeaseTest.class, SkewTest.class, RedLockTest.class, FencingTest.class)
+                ReplicationTest.class, LeaseTest.class, SkewTest.class, RedLockTest.class, FencingTest.class, ClusterTest.class,
+                SentinelTest.class)
             .flatMap(tests -> Stream.of(tests.getDeclaredMethods()))
             .filter(test -> test.isAnnotationPresent(Test.class) || test.isAnnotationPresent(ParameterizedTest.class))
             .map(test -> test.getDeclaringClass().getSimpleName() + "#" + test.getName())

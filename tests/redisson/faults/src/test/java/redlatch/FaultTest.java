@@ -31,18 +31,20 @@ abstract class FaultTest {
 
     private final int nodes;
     private final int timeoutMs;
+    private final String[] options;
     private final List<RedissonClient> clients = new CopyOnWriteArrayList<>();
     Server server;
     Control control;
 
-    FaultTest(int nodes, int timeoutMs) {
+    FaultTest(int nodes, int timeoutMs, String... options) {
         this.nodes = nodes;
         this.timeoutMs = timeoutMs;
+        this.options = options;
     }
 
     @BeforeAll
     void start() {
-        server = Server.start(nodes);
+        server = Server.start(nodes, options);
         control = new Control(server.port());
     }
 
