@@ -96,12 +96,9 @@ const OTHER_FILES: u64 = 64;
 
 /// Runs the subcommand with its arguments, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match super::parse::<Cli>(args) {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
+        Err(exit) => return exit,
     };
     let measure = if let Some(minutes) = cli.soak {
         Measure::Soak(Soak { length: Duration::from_secs_f64(minutes * 60.0) })

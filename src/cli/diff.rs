@@ -56,12 +56,9 @@ pub fn end_with_starter() {
 
 /// Runs the subcommand with its arguments, its name first.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match super::parse::<Cli>(args) {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
-        }
+        Err(exit) => return exit,
     };
     let options = diff::Options {
         against: cli.against,

@@ -93,6 +93,17 @@ const SUBCOMMANDS: &[Row] = &[
     },
 ];
 
+/// Parses the arguments of a subcommand, its name first.
+///
+/// # Errors
+/// The exit code, after the help or an error message has been printed.
+fn parse<C: clap::Parser>(args: impl IntoIterator<Item = String>) -> Result<C, ExitCode> {
+    C::try_parse_from(args).map_err(|error| {
+        let _ = error.print();
+        ExitCode::from(if error.use_stderr() { 2 } else { 0 })
+    })
+}
+
 /// Returns the list of subcommands as the help of the program shows it.
 fn list_subcommands() -> String {
     let rows = SUBCOMMANDS.iter().map(|row| format!("  {:<9} {}\n", row.name, row.summary));

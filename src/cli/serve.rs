@@ -310,14 +310,8 @@ fn cannot_listen(endpoint: &Endpoint, error: &io::Error) -> String {
 fn ready_line(options: &Options, listeners: &[Listener]) -> serde_json::Value {
     let parts = options.topology.map(Topology::parts);
     let part = |node: usize| parts.as_ref().map_or(Part::Master, |parts| parts[node]);
-    let tcp = |listener: &Listener| match listener.endpoint() {
-        Ok(Endpoint::Tcp(addr)) => Some(addr.port()),
-        _ => None,
-    };
-    let tls = |listener: &Listener| match listener.endpoint() {
-        Ok(Endpoint::Tls(addr)) => Some(addr.port()),
-        _ => None,
-    };
+    let tcp = |listener: &Listener| listener.endpoint().ok()?.tcp_port();
+    let tls = |listener: &Listener| listener.endpoint().ok()?.tls_port();
     let nodes: Vec<serde_json::Value> = (0..options.nodes.len())
         .map(|node| {
             let of_node = || listeners.iter().filter(|listener| listener.node() == Some(node));

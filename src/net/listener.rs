@@ -29,6 +29,25 @@ pub enum Endpoint {
     Unix(PathBuf),
 }
 
+impl Endpoint {
+    /// Returns the port at which clients do not speak TLS.
+    pub fn tcp_port(&self) -> Option<u16> {
+        match self {
+            Endpoint::Tcp(addr) => Some(addr.port()),
+            _ => None,
+        }
+    }
+
+    /// Returns the port at which clients speak TLS.
+    #[cfg(feature = "tls")]
+    pub fn tls_port(&self) -> Option<u16> {
+        match self {
+            Endpoint::Tls(addr) => Some(addr.port()),
+            _ => None,
+        }
+    }
+}
+
 impl std::fmt::Display for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -162,14 +162,8 @@ pub fn greet_sentinel(sentinel: &Sentinel, port: &str) {
 /// Writes the lines that a server writes when it accepts connections.
 pub fn greet_ready(version: Version, endpoints: impl Iterator<Item = Endpoint>) {
     let endpoints: Vec<Endpoint> = endpoints.collect();
-    let tcp = endpoints.iter().find_map(|endpoint| match endpoint {
-        Endpoint::Tcp(addr) => Some(addr.port()),
-        _ => None,
-    });
-    let tls = endpoints.iter().find_map(|endpoint| match endpoint {
-        Endpoint::Tls(addr) => Some(addr.port()),
-        _ => None,
-    });
+    let tcp = endpoints.iter().find_map(Endpoint::tcp_port);
+    let tls = endpoints.iter().find_map(Endpoint::tls_port);
     tracing::info!("Running mode=standalone, port={}.", tcp.or(tls).unwrap_or(0));
     tracing::info!("Server initialized");
     tracing::info!("This is Redlatch {} in place of {}", env!("CARGO_PKG_VERSION"), version.title());
@@ -177,11 +171,10 @@ pub fn greet_ready(version: Version, endpoints: impl Iterator<Item = Endpoint>) 
         tracing::info!("Ready to accept connections");
         return;
     }
-    let has = |is_kind: fn(&Endpoint) -> bool| endpoints.iter().any(is_kind);
     let kinds = [
-        ("tcp", has(|endpoint| matches!(endpoint, Endpoint::Tcp(_)))),
-        ("unix", has(|endpoint| matches!(endpoint, Endpoint::Unix(_)))),
-        ("tls", has(|endpoint| matches!(endpoint, Endpoint::Tls(_)))),
+        ("tcp", tcp.is_some()),
+        ("unix", endpoints.iter().any(|endpoint| matches!(endpoint, Endpoint::Unix(_)))),
+        ("tls", tls.is_some()),
     ];
     for (kind, _) in kinds.iter().filter(|(_, is_there)| *is_there) {
         tracing::info!("Ready to accept connections {kind}");

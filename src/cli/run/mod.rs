@@ -162,10 +162,7 @@ impl Faked {
 
     /// Starts the command. `now_ms`: the real Unix time at which the server's clock started, in ms.
     pub fn start(&self, endpoints: &[Endpoint], now_ms: i64) -> Result<Child, String> {
-        let port = endpoints.iter().find_map(|endpoint| match endpoint {
-            Endpoint::Tcp(addr) => Some(addr.port()),
-            Endpoint::Tls(_) | Endpoint::Unix(_) => None,
-        });
+        let port = endpoints.iter().find_map(Endpoint::tcp_port);
         let mut command = if self.speed == 1.0 {
             self.write_offset(now_ms)?;
             let mut command = Command::new(&self.command[0]);
