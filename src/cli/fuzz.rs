@@ -9,7 +9,8 @@ use clap::{Parser, ValueEnum};
 use redlatch_locks::fuzz::baseline::{self, Baseline};
 use redlatch_locks::fuzz::real::Real;
 use redlatch_locks::fuzz::runner::Line;
-use redlatch_locks::fuzz::{self, Options, compare, report};
+use redlatch_locks::fuzz::corpus::Corpus;
+use redlatch_locks::fuzz::{self, Options, Strategy, compare, report};
 use redlatch_locks::invariant::{Invariant, Rules};
 use redlatch_locks::model::{Violation, Wanted};
 use redlatch_locks::script_set::{Problem, ScriptSet};
@@ -97,6 +98,15 @@ struct Cli {
     #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = parse_shard)]
     shard: (u64, u64),
 
+    /// How to choose schedules: each step by itself (random), owners with priorities that change at a few points (pct), or half of
+    /// them from schedules that reached something new (guided).
+    #[arg(long, value_name = "STRATEGY", value_enum, default_value = "random", conflicts_with_all = ["exhaustive", "old"])]
+    search: Search,
+
+    /// Begin a guided search with the schedules of this report in JSON. Can be repeated.
+    #[arg(long, value_name = "FILE", conflicts_with = "old")]
+    corpus: Vec<PathBuf>,
+
     /// Try all schedules of up to --depth steps instead of random ones.
     #[arg(long)]
     exhaustive: bool,
@@ -140,6 +150,13 @@ enum RulesName {
     Strict,
 }
 
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Search {
+    Random,
+    Pct,
+    Guided,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     Text,
@@ -160,12 +177,15 @@ pub fn parse_shard(text: &str) -> Result<(u64, u64), String> {
     parse().ok_or_else(|| "not a share such as 2/4".to_owned())
 }
 
+/// Reads a report in JSON.
+fn read_report(path: &Path) -> Result<serde_json::Value, String> {
+    let bytes = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
+    serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))
+}
+
 /// Runs `redlatch fuzz merge`: merges the JSON reports of several processes.
 fn merge(paths: &[String]) -> Result<(), String> {
-    let read = |path: &String| {
-        let bytes = std::fs::read(path).map_err(|error| format!("cannot read {path}: {error}"))?;
-        serde_json::from_slice(&bytes).map_err(|error| format!("{path}: {error}"))
-    };
+    let read = |path: &String| read_report(Path::new(path));
     let documents: Vec<serde_json::Value> = paths.iter().map(read).collect::<Result<_, String>>()?;
     print!("{:#}\n", report::merge(documents));
     Ok(())
@@ -226,7 +246,13 @@ fn run(cli: &Cli) -> Result<u8, String> {
         time: Duration::from_secs_f64(cli.seconds.max(0.0)),
         faults: !cli.no_faults,
         owners: usize::from(cli.owners),
-        exhaustive: cli.exhaustive.then_some(cli.depth),
+        strategy: match cli.search {
+            _ if cli.exhaustive => Strategy::Exhaustive(cli.depth),
+            Search::Random => Strategy::Random,
+            Search::Pct => Strategy::Priorities,
+            Search::Guided => Strategy::Guided,
+        },
+        corpora: corpora(&cli.corpus)?,
         jobs: cli.jobs,
         shard: cli.shard,
         baseline: cli.baseline.as_deref().map(baseline).transpose()?,
@@ -311,6 +337,26 @@ fn compared(real: &mut Real, lines: &[Line]) -> Result<String, String> {
         None => "the real server: the same replies".to_owned(),
         Some(difference) => format!("the real server: differs at {difference}"),
     })
+}
+
+/// Reads the schedules of all objects from reports.
+fn corpora(paths: &[PathBuf]) -> Result<Vec<(String, Corpus)>, String> {
+    let mut corpora: Vec<(String, Corpus)> = Vec::new();
+    for path in paths {
+        for object in read_report(path)?["objects"].as_array().into_iter().flatten() {
+            let name = object["object"].as_str().unwrap_or_default();
+            let known = corpora.iter_mut().find(|(known, _)| known == name);
+            match known {
+                Some((_, corpus)) => corpus.add_json(&object["corpus"]),
+                None => {
+                    let mut corpus = Corpus::default();
+                    corpus.add_json(&object["corpus"]);
+                    corpora.push((name.to_owned(), corpus));
+                }
+            }
+        }
+    }
+    Ok(corpora)
 }
 
 /// Reads the scripts of a custom lock from its description.

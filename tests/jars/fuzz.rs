@@ -9,7 +9,7 @@ use std::time::Duration;
 use redlatch_core::rng::Rng;
 use redlatch_core::version::Version;
 use redlatch_locks::fuzz::runner::Runner;
-use redlatch_locks::fuzz::{self, Finding, Options, schedule};
+use redlatch_locks::fuzz::{self, Finding, Options, Strategy, schedule};
 use redlatch_locks::invariant::{Invariant, Rules};
 use redlatch_locks::jar::JarScript;
 use redlatch_locks::model::Wanted;
@@ -325,9 +325,9 @@ fn small_schedules_are_tried_without_exception() {
         return;
     }
     let mut options = options("rlock", "U1@unlock", Rules::AsDocumented);
-    (options.exhaustive, options.owners) = (Some(1), 2);
+    (options.strategy, options.owners) = (Strategy::Exhaustive(1), 2);
     assert_eq!(search("3.10.5", &options).0.map(|finding| finding.steps.len()), Some(1));
-    options.exhaustive = Some(3);
+    options.strategy = Strategy::Exhaustive(3);
     options.wanted = Wanted::default();
     let (found, schedules) = search("4.7.0", &options);
     assert!(found.is_none());

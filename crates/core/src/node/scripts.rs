@@ -300,12 +300,12 @@ impl Scripts {
 
     /// Empties the script cache, as SCRIPT FLUSH does. A running script goes on.
     pub fn flush(&mut self) {
-        self.cache.clear();
+        let cache = std::mem::take(&mut self.cache);
         self.by_eval.clear();
         if let Some(vm) = &mut self.vm
             && self.running.is_none()
         {
-            vm.flush();
+            vm.flush(cache.values().map(|cached| &cached.script));
         }
     }
 

@@ -8,7 +8,6 @@ use super::schedule::{self, Step};
 use super::{Options, UnknownObject, runner_for, shrink};
 use crate::model::Wanted;
 use crate::script_set::ScriptSet;
-use redlatch_core::rng::Rng;
 
 /// The shortest schedule on which two releases behave differently.
 #[derive(Clone, Debug)]
@@ -69,7 +68,7 @@ fn compare_object(
         if over {
             return None;
         }
-        let mut rng = Rng::new(options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let mut rng = schedule::numbers(options.seed, number);
         // An operation that one of the releases lacks does not count as a difference.
         let has = |operation: usize| both[operation];
         schedule::random(&mut rng, old.operations(), has, (options.owners, options.faults), &mut steps);

@@ -8,6 +8,8 @@
 //! | file | concept |
 //! |---|---|
 //! | `schedule` | steps, random schedules, and the token that repeats one |
+//! | `search` | the search of one object, by several threads |
+//! | `corpus` | schedules that reached something new, from which others are made |
 //! | `bench` | the server |
 //! | `branches` | the branches of a script, and a copy of it that marks them |
 //! | `tokens` | the tokens of a script |
@@ -28,25 +30,27 @@ pub mod baseline;
 pub mod bench;
 pub mod branches;
 pub mod compare;
+pub mod corpus;
 pub mod real;
 pub mod report;
 mod request;
 pub mod runner;
 pub mod schedule;
+mod search;
 mod shrink;
 pub mod tokens;
 
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::invariant::Rules;
-use crate::model::{Kind, OWNERS, Violation, Wanted};
+use crate::model::{OWNERS, Violation, Wanted};
 use crate::script_set::ScriptSet;
 use baseline::Baseline;
-use redlatch_core::rng::Rng;
+use corpus::Corpus;
 use redlatch_core::version::Version;
 use runner::{Coverage, Line, Runner};
-use schedule::{COMMON, Common, Step};
+use schedule::Step;
 
 /// The settings of a search.
 #[derive(Clone, Debug)]
@@ -63,8 +67,9 @@ pub struct Options {
     /// Whether to inject faults: lost replies, lost keys, wrong clocks.
     pub faults: bool,
     pub owners: usize,
-    /// Try all schedules of this many steps instead of random ones.
-    pub exhaustive: Option<usize>,
+    pub strategy: Strategy,
+    /// For each object, the schedules that a guided search begins with.
+    pub corpora: Vec<(String, Corpus)>,
     pub jobs: usize,
     /// The part of the schedules that this process tries: `(1, 4)` is the second of four.
     pub shard: (u64, u64),
@@ -72,6 +77,20 @@ pub struct Options {
     pub stop_at_first: bool,
     /// What is not reported because it is known.
     pub baseline: Option<Baseline>,
+}
+
+/// How a search chooses its schedules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// All steps are independent.
+    #[default]
+    Random,
+    /// The owners act by priority, which changes at a few points ("probabilistic concurrency testing").
+    Priorities,
+    /// Every other schedule is made from those that reached something new.
+    Guided,
+    /// All schedules of up to this many steps.
+    Exhaustive(usize),
 }
 
 impl Default for Options {
@@ -85,7 +104,8 @@ impl Default for Options {
             time: Duration::from_secs(5),
             faults: true,
             owners: OWNERS,
-            exhaustive: None,
+            strategy: Strategy::default(),
+            corpora: Vec::new(),
             jobs: 1,
             shard: (0, 1),
             stop_at_first: false,
@@ -103,7 +123,9 @@ pub struct Finding {
     pub steps: Vec<Step>,
     /// The run of the schedule on a new server.
     pub lines: Vec<Line>,
-    /// The number of schedules tried before.
+    /// The number of the schedule that showed it, which is the same however a search is shared out.
+    pub number: u64,
+    /// The number of schedules that this process had tried, with this one.
     pub schedules: u64,
     pub after: Duration,
     /// The number of steps before shrinking, and how long shrinking took.
@@ -120,6 +142,8 @@ pub struct ObjectReport {
     pub coverage: Coverage,
     /// The operations, in the order of the coverage.
     pub operations: Vec<OperationReport>,
+    /// The schedules that reached something new.
+    pub corpus: Corpus,
     pub took: Duration,
 }
 
@@ -153,11 +177,6 @@ impl fmt::Display for UnknownObject {
 
 impl std::error::Error for UnknownObject {}
 
-/// Branches are counted in one of this many schedules. Counted schedules come 64 in a row, because the marked scripts
-/// have to be loaded for them.
-const WATCHED: u64 = 16;
-const WATCHED_IN_A_ROW: u64 = 64;
-
 /// Tries schedules on the objects of a release.
 ///
 /// # Errors
@@ -170,248 +189,11 @@ pub fn run(scripts: &ScriptSet, options: &Options) -> Result<Vec<ObjectReport>, 
     let chosen = known
         .into_iter()
         .filter(|name| options.objects.is_empty() || options.objects.iter().any(|object| object == name));
-    Ok(chosen.map(|object| run_object(scripts, object, options)).collect())
-}
-
-fn run_object(scripts: &ScriptSet, object: &'static str, options: &Options) -> ObjectReport {
-    let jobs = options.jobs.max(1) as u64;
-    let mut reports: Vec<ObjectReport> = std::thread::scope(|scope| {
-        let work = |job: u64| move || Search::new(scripts, object, options, job, jobs).run();
-        let threads: Vec<_> = (1..jobs).map(|job| scope.spawn(work(job))).collect();
-        let mut reports = vec![work(0)()];
-        reports.extend(threads.into_iter().filter_map(|thread| thread.join().ok()));
-        reports
-    });
-    let mut all = reports.remove(0);
-    for report in reports {
-        all.schedules += report.schedules;
-        all.coverage.add(&report.coverage);
-        for finding in report.findings {
-            let same = |known: &Finding| {
-                (known.violation.invariant, known.violation.operation)
-                    == (finding.violation.invariant, finding.violation.operation)
-            };
-            match all.findings.iter_mut().find(|known| same(known)) {
-                Some(known) if known.steps.len() <= finding.steps.len() => {}
-                Some(known) => *known = finding,
-                None => all.findings.push(finding),
-            }
-        }
-    }
-    all
+    Ok(chosen.map(|object| search::search(scripts, object, options)).collect())
 }
 
 /// Returns a runner for one object of a release, or `None` if the release does not have it.
 pub fn runner_for(scripts: &ScriptSet, object: &str) -> Option<Runner> {
     let (_, model) = scripts.models().into_iter().find(|(name, _)| *name == object)?;
     Some(Runner::new(scripts, model, Version::V7_4))
-}
-
-/// The search by one job.
-struct Search<'a> {
-    scripts: &'a ScriptSet,
-    object: &'static str,
-    options: &'a Options,
-    job: u64,
-    jobs: u64,
-    runner: Runner,
-    /// Runs the older release with which this one is compared.
-    older: Option<Runner>,
-    wanted: Wanted,
-    findings: Vec<Finding>,
-    schedules: u64,
-    start: Instant,
-}
-
-impl<'a> Search<'a> {
-    fn new(
-        scripts: &'a ScriptSet,
-        object: &'static str,
-        options: &'a Options,
-        job: u64,
-        jobs: u64,
-    ) -> Search<'a> {
-        let model = scripts.models().into_iter().find(|(name, _)| *name == object).map(|(_, model)| model);
-        let mut wanted = options.wanted.clone();
-        let listed = options.baseline.iter().flat_map(|baseline| baseline.listed(object));
-        wanted.except.extend(listed.map(|known| (known.invariant, Some(known.operation.clone()))));
-        Search {
-            scripts,
-            object,
-            options,
-            job,
-            jobs,
-            runner: Runner::new(scripts, model.expect("the object was listed"), Version::V7_4),
-            older: options.baseline.as_ref().and_then(|baseline| baseline.runner(object)),
-            wanted,
-            findings: Vec::new(),
-            schedules: 0,
-            start: Instant::now(),
-        }
-    }
-
-    fn run(mut self) -> ObjectReport {
-        match self.options.exhaustive {
-            Some(depth) => self.all(depth),
-            None => self.random(),
-        }
-        ObjectReport {
-            object: self.object,
-            findings: self.findings,
-            schedules: self.schedules,
-            operations: (0..self.runner.operations().len())
-                .map(|operation| self.runner.describe(operation))
-                .collect(),
-            coverage: self.runner.coverage,
-            took: self.start.elapsed(),
-        }
-    }
-
-    fn random(&mut self) {
-        let mut steps = Vec::new();
-        let operations = self.runner.operations();
-        let (shard, shards) = self.options.shard;
-        for n in 0u64.. {
-            if self.is_over(n) {
-                break;
-            }
-            // Each schedule has a number, from which its random numbers are derived.
-            let number = (n * self.jobs + self.job) * shards + shard;
-            let mut rng = Rng::new(self.options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-            let has = |operation| self.runner.can(operation);
-            let Options { owners, faults, .. } = *self.options;
-            schedule::random(&mut rng, operations, has, (owners, faults), &mut steps);
-            self.attempt(&steps);
-        }
-    }
-
-    /// Tries all schedules up to a length. Owners are interchangeable, so they appear in the order A, B, C only.
-    fn all(&mut self, depth: usize) {
-        let alphabet = self.alphabet();
-        let (shard, shards) = self.options.shard;
-        let parts = shards * self.jobs;
-        let part = shard * self.jobs + self.job;
-        let mut places = Vec::new();
-        for len in 1..=depth {
-            places.clear();
-            places.resize(len, 0usize);
-            let mut number = 0u64;
-            loop {
-                let steps: Vec<Step> = places.iter().map(|place| alphabet[*place]).collect();
-                number += 1;
-                if number % parts == part && in_order(&steps) {
-                    self.attempt(&steps);
-                    if self.options.stop_at_first && !self.findings.is_empty() {
-                        return;
-                    }
-                }
-                let Some(at) = places.iter().rposition(|place| *place + 1 < alphabet.len()) else { break };
-                places[at] += 1;
-                places[at + 1..].fill(0);
-            }
-        }
-    }
-
-    /// Returns the steps of exhaustive schedules: every operation for every owner with two choices, and steps of time
-    /// to just after and just before the next relevant time.
-    fn alphabet(&self) -> Vec<Step> {
-        let mut alphabet =
-            vec![Step { action: 0, owner: 0, choice: 0 }, Step { action: 0, owner: 0, choice: 2 }];
-        for owner in 0..self.options.owners as u8 {
-            if self.options.faults {
-                let again = COMMON.iter().position(|common| *common == Common::Again).unwrap_or(0);
-                alphabet.push(Step { action: again as u8, owner, choice: 0 });
-            }
-            for operation in
-                (0..self.runner.operations().len()).filter(|operation| self.runner.can(*operation))
-            {
-                let chooses = self.runner.operations()[operation].kind == Kind::Acquire;
-                for choice in 0..=chooses as u8 {
-                    alphabet.push(Step { action: (COMMON.len() + operation) as u8, owner, choice });
-                }
-            }
-        }
-        alphabet
-    }
-
-    fn is_over(&self, n: u64) -> bool {
-        if self.options.stop_at_first && !self.findings.is_empty() {
-            return true;
-        }
-        match self.options.runs {
-            Some(runs) => n >= runs,
-            None => n.is_multiple_of(64) && self.start.elapsed() >= self.options.time,
-        }
-    }
-
-    /// Returns the first selected violation of a schedule that the older release, if there is one, does not show.
-    fn first(&mut self, steps: &[Step], wanted: &Wanted) -> Option<(usize, Violation)> {
-        let rules = self.options.rules;
-        match &mut self.older {
-            None => self.runner.run(steps, rules, wanted, None),
-            Some(older) => baseline::first_new(&mut self.runner, older, steps, rules, &mut wanted.clone()),
-        }
-    }
-
-    /// Adds to `wanted` the violations that the older release shows in this schedule too.
-    fn known(&mut self, steps: &[Step], wanted: &Wanted) -> Wanted {
-        let mut wanted = wanted.clone();
-        if let Some(older) = &mut self.older {
-            baseline::first_new(&mut self.runner, older, steps, self.options.rules, &mut wanted);
-        }
-        wanted
-    }
-
-    fn attempt(&mut self, steps: &[Step]) {
-        self.runner.watch_branches((self.schedules / WATCHED_IN_A_ROW).is_multiple_of(WATCHED));
-        self.schedules += 1;
-        let rules = self.options.rules;
-        let wanted = std::mem::take(&mut self.wanted);
-        let found = self.first(steps, &wanted);
-        self.wanted = wanted;
-        let Some((at, violation)) = found else { return };
-        let after = self.start.elapsed();
-        let schedules = self.schedules;
-        let same = Wanted::one(violation.invariant, violation.operation);
-        let coverage = self.runner.coverage.clone();
-        self.runner.watch_branches(false);
-        let first = &steps[..steps.len().min(at + 1)];
-        let mut shortest = shrink::shrink(first, |steps| self.first(steps, &same).is_some());
-        let reduction = self.start.elapsed() - after;
-        // Earlier schedules must not have an influence: the report shows a new server.
-        let mut lines = Vec::new();
-        let mut fresh = runner_for(self.scripts, self.object).expect("the object was listed");
-        let known = self.known(&shortest, &same);
-        let repeated = fresh.run(&shortest, rules, &known, Some(&mut lines));
-        let violation = match repeated {
-            Some((_, violation)) => violation,
-            None => {
-                shortest = steps.to_vec();
-                violation
-            }
-        };
-        self.runner.coverage = coverage;
-        self.wanted.except.push((violation.invariant, Some(violation.operation.to_owned())));
-        self.findings.push(Finding {
-            object: self.object,
-            violation,
-            rules,
-            steps: shortest,
-            lines,
-            schedules,
-            after,
-            first_steps: first.len(),
-            reduction,
-        });
-    }
-}
-
-/// Returns whether owners first appear in the order A, B, C. Other orders are equivalent.
-fn in_order(steps: &[Step]) -> bool {
-    let mut next = 0;
-    steps.iter().filter(|step| step.common() != Some(Common::Advance)).all(|step| {
-        let fits = step.owner <= next;
-        next = next.max(step.owner + 1);
-        fits
-    })
 }

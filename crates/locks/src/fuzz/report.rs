@@ -95,10 +95,11 @@ pub fn coverage(report: &ObjectReport) -> String {
     let seconds = report.took.as_secs_f64().max(1e-9);
     let _ = writeln!(
         out,
-        "{}: {} schedules, {} scripts, {:.0} scripts/s, {} invariants violated",
+        "{}: {} schedules, {} scripts, {} states, {:.0} scripts/s, {} invariants violated",
         report.object,
         report.schedules,
         report.coverage.scripts,
+        report.corpus.reached(),
         report.coverage.scripts as f64 / seconds,
         report.findings.len(),
     );
@@ -137,7 +138,7 @@ pub fn json(reports: &[ObjectReport], problems: &[Problem], source: &str) -> Str
         let causes = causes(&report.findings);
         let findings = causes.iter().flat_map(|cause| cause.iter().map(|finding| (cause[0], *finding)));
         let findings = findings.map(|(first, finding)| {
-            let Finding { violation, steps, lines, schedules, after, first_steps, reduction, .. } = finding;
+            let Finding { violation, steps, lines, number, schedules, after, first_steps, reduction, .. } = finding;
             let lines = lines.iter().map(|line| {
                 serde_json::json!({
                     "step": line.step + 1, "at_ms": line.at_ms, "by": line.who, "what": line.what,
@@ -147,7 +148,7 @@ pub fn json(reports: &[ObjectReport], problems: &[Problem], source: &str) -> Str
             serde_json::json!({
                 "invariant": violation.invariant.id(), "promise": violation.invariant.text(),
                 "operation": violation.operation, "text": violation.text,
-                "steps": steps.len(), "schedule": schedule::encode(steps), "schedules": schedules,
+                "steps": steps.len(), "schedule": schedule::encode(steps), "number": number, "schedules": schedules,
                 "seconds": after.as_secs_f64(), "first_steps": first_steps,
                 "cause": name(first), "reduction_seconds": reduction.as_secs_f64(), "again": again(finding, source), "run": lines.collect::<Vec<_>>(),
             })
@@ -164,7 +165,7 @@ pub fn json(reports: &[ObjectReport], problems: &[Problem], source: &str) -> Str
         let mut object = serde_json::json!({
             "object": report.object, "schedules": report.schedules, "scripts": scripts,
             "seconds": report.took.as_secs_f64(), "findings": findings.collect::<Vec<_>>(),
-            "coverage": operations.collect::<Vec<_>>(),
+            "coverage": operations.collect::<Vec<_>>(), "corpus": report.corpus.minimal().json(),
         });
         list_never_reached(&mut object);
         object
@@ -354,6 +355,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::fuzz::corpus::Corpus;
     use crate::invariant::Invariant;
     use crate::violation::Violation;
 
@@ -364,6 +366,7 @@ mod tests {
             rules: Rules::AsDocumented,
             steps: schedule::decode(token).expect("a token"),
             lines: Vec::new(),
+            number: 0,
             schedules: 1,
             after: Duration::ZERO,
             first_steps: 1,
@@ -394,6 +397,7 @@ mod tests {
             schedules: 1,
             coverage: Coverage::default(),
             operations: Vec::new(),
+            corpus: Corpus::default(),
             took: Duration::ZERO,
         };
         assert!(junit(&[report], &[], "").contains("tests=\"4\" failures=\"4\" errors=\"0\""));

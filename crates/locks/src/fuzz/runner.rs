@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use super::OperationReport;
 use super::bench::{Bench, Exchange};
+use super::corpus::{self, Reached};
 use super::request::Script;
 use super::schedule::{Common, Step};
 use crate::invariant::{Invariant, Rules};
@@ -120,6 +121,9 @@ pub struct Runner {
     requests: u64,
     times: Vec<i64>,
     dumps: [Vec<u8>; 2],
+    /// What the last schedule reached, with the index of the step, if that is noted.
+    reached: Vec<(usize, Reached)>,
+    notes_states: bool,
     pub coverage: Coverage,
 }
 
@@ -150,6 +154,8 @@ impl Runner {
             requests: 0,
             times: Vec::new(),
             dumps: Default::default(),
+            reached: Vec::new(),
+            notes_states: false,
             coverage,
         }
     }
@@ -172,9 +178,15 @@ impl Runner {
         }
     }
 
-    /// Turns counting of the branches that scripts take on or off. Scripts run slower while it is on.
-    pub fn watch_branches(&mut self, on: bool) {
-        self.bench.watch_branches(on);
+    /// Sets whether to count the branches that scripts take, and whether to note what each step reaches. Scripts run slower meanwhile.
+    pub fn watch(&mut self, branches: bool, states: bool) {
+        self.bench.watch_branches(branches);
+        self.notes_states = states;
+    }
+
+    /// Returns what the last schedule reached, with the indexes of the steps.
+    pub fn reached(&self) -> &[(usize, Reached)] {
+        &self.reached
     }
 
     /// Returns whether clients of the release send the request of an operation.
@@ -197,12 +209,20 @@ impl Runner {
         self.model.reset();
         self.skew_ms = [0; OWNERS];
         self.requests = 0;
+        self.reached.clear();
         self.sent.iter_mut().for_each(|sent| sent.is_valid = false);
         let start_ms = self.bench.now_ms();
         for (index, step) in steps.iter().enumerate() {
             let mut verdict = Verdict::new(rules, wanted).at(index);
             let event = self.step(*step, &mut verdict);
             self.coverage.steps += 1;
+            if self.notes_states
+                && let Some(Event::Called { call, again }) = &event
+            {
+                let request = (call.operation, *again);
+                let reached = corpus::reached(request, reply_kind(self.bench.reply()), self.bench.view());
+                self.reached.push((index, reached));
+            }
             if let (Some(trace), Some(event)) = (&mut trace, event) {
                 self.note(index, start_ms, event, trace);
             }

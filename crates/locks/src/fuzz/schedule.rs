@@ -63,6 +63,11 @@ pub fn decode(token: &str) -> Option<Vec<Step>> {
     })
 }
 
+/// Returns the random numbers from which a schedule is made: each schedule of a search has a number.
+pub fn numbers(seed: u64, number: u64) -> Rng {
+    Rng::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+}
+
 /// Fills `into` with a random schedule of the operations that the release `has`. Each schedule has its own weights, so
 /// that some never advance the clock, others never lose a key, and every other one leaves out some of the operations.
 pub fn random(
@@ -111,6 +116,25 @@ pub fn random(
     }
 }
 
+/// The most points at which the priorities of owners change.
+const CHANGES: usize = 3;
+
+/// Lets the owners of a schedule act by random priorities: the first one acts until a random point, at which it becomes the last. So
+/// an owner does several things in a row before another one comes in between, as threads do.
+pub fn prioritise(rng: &mut Rng, owners: usize, steps: &mut [Step]) {
+    let mut order: Vec<u8> = (0..owners as u8).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, rng.below(last + 1));
+    }
+    let changes: Vec<usize> = (0..1 + rng.below(CHANGES)).map(|_| rng.below(steps.len())).collect();
+    for (at, step) in steps.iter_mut().enumerate() {
+        for _ in changes.iter().filter(|change| **change == at) {
+            order.rotate_left(1);
+        }
+        step.owner = order[0];
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +150,16 @@ mod tests {
         }
         assert_eq!(decode("50"), None);
         assert_eq!(decode("5!0"), None);
+    }
+
+    #[test]
+    fn owners_with_priorities_take_turns_a_few_times() {
+        for seed in 0..100 {
+            let mut steps = [Step::default(); 20];
+            prioritise(&mut Rng::new(seed), 3, &mut steps);
+            let turns = steps.windows(2).filter(|pair| pair[0].owner != pair[1].owner).count();
+            assert!(turns <= CHANGES, "{steps:?}");
+        }
+        prioritise(&mut Rng::new(0), 1, &mut []);
     }
 }

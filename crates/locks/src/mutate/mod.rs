@@ -25,7 +25,6 @@ use crate::model::{OWNERS, Wanted};
 use crate::script_set::{LockScript, ScriptSet};
 use equivalents::Equivalents;
 use operators::Mutation;
-use redlatch_core::rng::Rng;
 use redlatch_core::script::{Vm, sha1_hex};
 use redlatch_core::version::Version;
 
@@ -208,7 +207,7 @@ impl<'a> Trial<'a> {
             let schedules: Vec<Vec<Step>> = (0..self.options.runs as u64)
                 .map(|number| {
                     let mut steps = Vec::new();
-                    let mut rng = Rng::new(self.options.seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+                    let mut rng = schedule::numbers(self.options.seed, number);
                     let has = |operation| original.can(operation);
                     schedule::random(&mut rng, operations, has, (OWNERS, true), &mut steps);
                     steps

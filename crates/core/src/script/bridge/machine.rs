@@ -317,6 +317,11 @@ impl Machine {
         }
     }
 
+    /// Returns the memory that the state holds, in bytes.
+    pub fn memory_used(&self) -> usize {
+        self.shared().memory.used.get()
+    }
+
     /// Releases a compiled chunk.
     pub fn forget(&mut self, loaded: Loaded) {
         // SAFETY: main's stack is at its bottom, and the registry is a table; the memory limit is off between slices.
