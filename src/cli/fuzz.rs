@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use clap::{Parser, ValueEnum};
 
+use super::campaign::shard::{self, Shard};
 use redlatch_locks::fuzz::baseline::{self, Baseline};
+use redlatch_locks::fuzz::corpus::Corpus;
 use redlatch_locks::fuzz::real::Real;
 use redlatch_locks::fuzz::runner::Line;
-use redlatch_locks::fuzz::corpus::Corpus;
-use redlatch_locks::fuzz::{self, Options, Strategy, compare, report};
+use redlatch_locks::fuzz::{self, ObjectReport, Options, Strategy, compare, report};
 use redlatch_locks::invariant::{Invariant, Rules};
 use redlatch_locks::model::{Violation, Wanted};
 use redlatch_locks::script_set::{Problem, ScriptSet};
@@ -32,8 +33,8 @@ Examples:
   redlatch fuzz --jar redisson-4.7.0.jar --object rlock --exhaustive --owners 2 --depth 4
   redlatch fuzz --jar redisson-4.7.0.jar --baseline redisson-4.6.1.jar
   redlatch fuzz --old redisson-3.8.1.jar --new redisson-3.8.2.jar --object rw
-  redlatch fuzz --jar redisson-4.7.0.jar --shard 1/2 --format json >1.json      and so on for 2/2
-  redlatch fuzz merge 1.json 2.json
+  redlatch fuzz --jar redisson-4.7.0.jar --shard 1/2 --output reports      and so on for 2/2
+  redlatch campaign merge reports
   redlatch fuzz --list")]
 struct Cli {
     /// The jar of the Redisson release to search.
@@ -94,9 +95,14 @@ struct Cli {
     #[arg(long, value_name = "N", default_value = "1")]
     jobs: usize,
 
-    /// Which share of the schedules to try: 2/4 is the second of four.
-    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = parse_shard)]
-    shard: (u64, u64),
+    /// Which share of the schedules to try: 2/4 is the second of four; auto/4 takes the number from JOB_COMPLETION_INDEX or
+    /// SLURM_ARRAY_TASK_ID.
+    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = shard::parse)]
+    shard: Shard,
+
+    /// Write the report of this shard into a directory, for redlatch campaign merge. The exit code is then 0 or 3.
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["old", "replay", "write_baseline"])]
+    output: Option<PathBuf>,
 
     /// How to choose schedules: each step by itself (random), owners with priorities that change at a few points (pct), or half of
     /// them from schedules that reached something new (guided).
@@ -168,40 +174,19 @@ fn parse_wanted(text: &str) -> Result<(Invariant, Option<String>), String> {
     Wanted::parse(text).ok_or_else(|| "no such invariant; --list shows them".to_owned())
 }
 
-pub fn parse_shard(text: &str) -> Result<(u64, u64), String> {
-    let parse = || {
-        let (part, parts) = text.split_once('/')?;
-        let (part, parts): (u64, u64) = (part.parse().ok()?, parts.parse().ok()?);
-        (1..=parts).contains(&part).then_some((part - 1, parts))
-    };
-    parse().ok_or_else(|| "not a share such as 2/4".to_owned())
-}
-
 /// Reads a report in JSON.
 fn read_report(path: &Path) -> Result<serde_json::Value, String> {
     let bytes = std::fs::read(path).map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     serde_json::from_slice(&bytes).map_err(|error| format!("{}: {error}", path.display()))
 }
 
-/// Runs `redlatch fuzz merge`: merges the JSON reports of several processes.
-fn merge(paths: &[String]) -> Result<(), String> {
-    let read = |path: &String| read_report(Path::new(path));
-    let documents: Vec<serde_json::Value> = paths.iter().map(read).collect::<Result<_, String>>()?;
-    print!("{:#}\n", report::merge(documents));
-    Ok(())
-}
-
 /// Runs the subcommand.
 pub fn main(args: impl IntoIterator<Item = String>) -> ExitCode {
     let args: Vec<String> = args.into_iter().collect();
+    // The earlier name of `redlatch campaign merge`.
     if args.get(1).is_some_and(|arg| arg == "merge") {
-        return match merge(&args[2..]) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(message) => {
-                eprintln!("redlatch fuzz: {message}");
-                ExitCode::from(2)
-            }
-        };
+        let merge = ["redlatch campaign", "merge", "--format", "json"].map(str::to_owned);
+        return super::campaign::main(merge.into_iter().chain(args.into_iter().skip(2)));
     }
     let cli = match super::parse::<Cli>(args) {
         Ok(cli) => cli,
@@ -301,8 +286,12 @@ fn run(cli: &Cli) -> Result<u8, String> {
                 print!("not violated any more: {object} {}@{operation}\n", invariant.id());
             }
         }
-        Format::Json => print!("{}", report::json(&reports, &problems, &source)),
+        Format::Json => print!("{:#}\n", document(cli, &reports, &problems, &source)),
         Format::Junit => print!("{}", report::junit(&reports, &problems, &source)),
+    }
+    if let Some(directory) = &cli.output {
+        shard::write(directory, &document(cli, &reports, &problems, &source))?;
+        return Ok(code(false, &problems));
     }
     if let Some(path) = &cli.write_baseline {
         std::fs::write(path, baseline::list(&reports))
@@ -310,6 +299,19 @@ fn run(cli: &Cli) -> Result<u8, String> {
         return Ok(code(false, &problems));
     }
     Ok(code(reports.iter().any(|report| !report.findings.is_empty()), &problems))
+}
+
+/// Returns the reports as a JSON document that can be merged with those of other shards.
+fn document(cli: &Cli, reports: &[ObjectReport], problems: &[Problem], source: &str) -> serde_json::Value {
+    let mut document = report::json(reports, problems, source);
+    let campaign = serde_json::json!({
+        "kind": "fuzz", "source": source, "objects": cli.object, "runs": cli.runs, "jobs": cli.jobs, "seed": cli.seed,
+        "seconds": cli.runs.is_none().then_some(cli.seconds), "search": format!("{:?}", cli.search).to_lowercase(),
+        "depth": cli.exhaustive.then_some(cli.depth), "rules": format!("{:?}", cli.rules), "owners": cli.owners,
+        "faults": !cli.no_faults,
+    });
+    shard::label(&mut document, cli.shard, campaign);
+    document
 }
 
 /// Prints the differences between two releases, and what was not compared. Returns the exit code.

@@ -8,6 +8,7 @@
 mod output;
 
 mod bench;
+mod campaign;
 mod demo;
 mod diff;
 mod directives;
@@ -45,6 +46,11 @@ const SUBCOMMANDS: &[Row] = &[
         name: "bench",
         summary: "measure speed and memory, side by side with a real server",
         run: |args| bench::main(args),
+    },
+    Row {
+        name: "campaign",
+        summary: "share fuzzing out to many machines, and merge what they find",
+        run: |args| campaign::main(args),
     },
     Row {
         name: "demo",

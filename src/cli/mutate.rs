@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
 
-use super::fuzz::parse_shard;
+use super::campaign::shard::{self, Shard};
 use redlatch_locks::jar;
 use redlatch_locks::mutate::{self, Options, report};
 
@@ -47,9 +47,14 @@ struct Cli {
     #[arg(long, value_name = "PERCENT", default_value = "90")]
     object_threshold: f64,
 
-    /// Which share of the mutants to try: 2/4 is the second of four.
-    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = parse_shard)]
-    shard: (u64, u64),
+    /// Which share of the mutants to try: 2/4 is the second of four; auto/4 takes the number from JOB_COMPLETION_INDEX or
+    /// SLURM_ARRAY_TASK_ID.
+    #[arg(long, value_name = "I/N", default_value = "1/1", value_parser = shard::parse)]
+    shard: Shard,
+
+    /// Write the report of this shard into a directory, for redlatch campaign merge. The exit code is then 0.
+    #[arg(long, value_name = "DIR")]
+    output: Option<PathBuf>,
 
     /// The number of threads.
     #[arg(long, value_name = "N", default_value = "1")]
@@ -96,9 +101,19 @@ fn run(cli: &Cli) -> Result<bool, String> {
     if outcomes.is_empty() {
         return Err(format!("{path} has no lock scripts to change"));
     }
+    let mut document = report::json(&outcomes);
+    let campaign = serde_json::json!({
+        "kind": "mutate", "source": path.to_string(), "objects": cli.object, "runs": cli.runs, "seed": cli.seed,
+        "threshold": cli.threshold, "object_threshold": cli.object_threshold,
+    });
+    shard::label(&mut document, cli.shard, campaign);
     match cli.format {
         Format::Text => print!("{}", report::text(&outcomes)),
-        Format::Json => print!("{}", report::json(&outcomes)),
+        Format::Json => print!("{document:#}\n"),
+    }
+    if let Some(directory) = &cli.output {
+        shard::write(directory, &document)?;
+        return Ok(true);
     }
     let (objects, all) = report::scores(&outcomes);
     let enough = objects.iter().all(|(_, score)| score.percent() >= cli.object_threshold);

@@ -1,7 +1,7 @@
 //! What the fuzzer notices of changes to scripts: `redlatch mutate`.
 
 use redlatch_locks::jar::Jar;
-use redlatch_locks::mutate::report::{json, scores};
+use redlatch_locks::mutate::report::{json, merge, scores};
 use redlatch_locks::mutate::{self, Fate, Options};
 
 use crate::jars;
@@ -33,10 +33,10 @@ fn the_same_seed_kills_the_same_in_any_number_of_threads_and_shards() {
     let all = mutate::run(&scripts, &options("spin")).unwrap();
     let in_threads = mutate::run(&scripts, &Options { jobs: 3, ..options("spin") }).unwrap();
     assert_eq!(json(&all), json(&in_threads));
-    let shards: usize = (0..2)
-        .map(|shard| mutate::run(&scripts, &Options { shard: (shard, 2), ..options("spin") }).unwrap().len())
-        .sum();
-    assert_eq!(shards, all.len());
+    let of_shard = |shard| mutate::run(&scripts, &Options { shard: (shard, 2), ..options("spin") }).unwrap();
+    let merged = merge(&[json(&of_shard(0)), json(&of_shard(1))]);
+    assert_eq!(merged["scores"], json(&all)["scores"]);
+    assert_eq!(merged["mutants"].as_array().map(Vec::len), Some(all.len()));
 }
 
 /// A script that is not recognised any more is not run, which nobody may take for a success.

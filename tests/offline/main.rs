@@ -4,6 +4,7 @@
 mod support;
 
 mod byte_fuzz;
+mod campaign;
 mod cli;
 mod closed_pipe;
 mod control;

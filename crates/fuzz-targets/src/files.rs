@@ -3,7 +3,7 @@
 use redlatch_lab::schedule::{NoFiles, Recorded, Schedule};
 use redlatch_lab::trace::Tape;
 use redlatch_locks::fuzz::schedule::{Step, decode};
-use redlatch_locks::fuzz::{branches, report as reports, runner_for};
+use redlatch_locks::fuzz::{branches, merge, runner_for};
 use redlatch_locks::invariant::Rules;
 use redlatch_locks::jar::{self, JarScript};
 use redlatch_locks::model::Wanted;
@@ -80,7 +80,7 @@ pub fn report(bytes: &[u8]) {
     let documents =
         bytes.split(|&byte| byte == b'\n').map(serde_json::from_slice).collect::<Result<Vec<_>, _>>();
     let Ok(documents) = documents else { return };
-    let once = reports::merge(documents);
-    let twice = reports::merge(vec![once.clone()]);
+    let once = merge::merge(&documents);
+    let twice = merge::merge(std::slice::from_ref(&once));
     assert_eq!(once, twice);
 }

@@ -305,7 +305,7 @@ impl Scripts {
         if let Some(vm) = &mut self.vm
             && self.running.is_none()
         {
-            vm.flush(cache.values().map(|cached| &cached.script));
+            vm.forget_all(cache.values().map(|cached| &cached.script));
         }
     }
 

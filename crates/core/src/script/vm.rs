@@ -17,7 +17,7 @@ pub const SLICE: u32 = 100_000;
 /// The most memory the Lua state may hold, in bytes.
 pub const MEMORY_LIMIT: usize = 256 << 20;
 
-/// The most memory of a Lua state that `Vm::flush` keeps, in bytes.
+/// The most memory of a Lua state that `Vm::forget_all` keeps, in bytes.
 const KEPT_STATE: usize = 2 << 20;
 
 /// The state of a script after a slice.
@@ -375,21 +375,21 @@ impl Vm {
         self.scripts.held()
     }
 
-    /// Forgets all compiled scripts, which are `compiled`, and with them what they have left for later scripts to see. Functions stay.
+    /// Forgets all compiled scripts, which are `compiled`, and what they have left for later scripts to see. Functions stay.
     ///
     /// # Panics
     /// If a script is suspended.
-    pub fn flush<'a>(&mut self, compiled: impl Iterator<Item = &'a Script>) {
+    pub(crate) fn forget_all<'a>(&mut self, compiled: impl Iterator<Item = &'a Script>) {
         // A new Lua state costs more than a hundred scripts, so a small one that scripts cannot tell from a new one stays.
         if self.scripts.leaves_state() || self.scripts.memory_used() > KEPT_STATE {
-            self.renew();
+            self.flush();
         } else {
             compiled.for_each(|script| self.unload(script));
         }
     }
 
-    /// Replaces the Lua state of scripts by a new one.
-    fn renew(&mut self) {
+    /// Discards the Lua state with all compiled scripts and the suspended script, if any. Functions stay.
+    pub fn flush(&mut self) {
         let (counts, notes) = (self.scripts.counts_instructions(), self.scripts.notes_lines());
         let setup = setup(self.version, self.slice, self.memory_limit, self.scripts.random());
         self.scripts = Machine::new(setup);

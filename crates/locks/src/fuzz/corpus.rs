@@ -67,10 +67,12 @@ impl Corpus {
 
     /// Returns the entries that together reach everything, and few others: those that reach the most come first.
     pub fn minimal(&self) -> Corpus {
+        let by_reach = |entry: &Entry| (std::cmp::Reverse(entry.reached.len()), entry.steps.len());
         let mut entries = self.entries.clone();
-        entries.sort_by_key(|entry| (std::cmp::Reverse(entry.reached.len()), entry.steps.len()));
+        entries.sort_by_key(by_reach);
         let mut minimal = Corpus::default();
         entries.into_iter().for_each(|entry| minimal.add(entry));
+        minimal.entries.sort_by_key(by_reach);
         minimal
     }
 
@@ -115,7 +117,8 @@ impl Corpus {
     pub fn add_json(&mut self, corpus: &serde_json::Value) {
         for entry in corpus.as_array().into_iter().flatten() {
             let steps = entry["schedule"].as_str().and_then(schedule::decode);
-            let digests = entry["reached"].as_array().into_iter().flatten().filter_map(|digest| digest.as_str());
+            let digests =
+                entry["reached"].as_array().into_iter().flatten().filter_map(|digest| digest.as_str());
             let reached = digests.filter_map(|digest| u64::from_str_radix(digest, 16).ok());
             if let Some(steps) = steps.filter(|steps| steps.len() <= STEPS) {
                 self.add(Entry { steps, reached: reached.take(DIGESTS).collect() });
@@ -217,6 +220,7 @@ mod tests {
         let minimal = corpus.minimal();
         assert_eq!(minimal.reached(), corpus.reached());
         assert_eq!(minimal.entries()[0], entry("500600700", &[3, 4]));
+        assert_eq!(minimal.minimal(), minimal);
     }
 
     #[test]

@@ -20,6 +20,7 @@
 //! | `compare` | compares two releases on the same schedules |
 //! | `real` | runs the same schedule on a real server |
 //! | `report` | reports for people and programs |
+//! | `merge` | makes one report of those of several processes |
 //!
 //! The models live in [`crate`]. Only this module drives a world.
 
@@ -31,6 +32,7 @@ pub mod bench;
 pub mod branches;
 pub mod compare;
 pub mod corpus;
+pub mod merge;
 pub mod real;
 pub mod report;
 mod request;

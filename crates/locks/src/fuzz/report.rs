@@ -34,10 +34,7 @@ pub fn text(finding: &Finding, source: &str) -> String {
 /// Groups violations that one cause explains: the same operation, at the end of schedules of the same shape. Owners and
 /// actions make the shape, leases and times do not.
 pub fn causes(findings: &[Finding]) -> Vec<Vec<&Finding>> {
-    let shape = |finding: &Finding| {
-        let steps: Vec<(u8, u8)> = finding.steps.iter().map(|step| (step.action, step.owner)).collect();
-        (finding.violation.operation, steps)
-    };
+    let shape = |finding: &Finding| (finding.violation.operation, schedule::shape(&finding.steps));
     let mut causes: Vec<Vec<&Finding>> = Vec::new();
     for finding in findings {
         match causes.iter_mut().find(|cause| shape(cause[0]) == shape(finding)) {
@@ -132,8 +129,8 @@ pub fn problems(problems: &[Problem]) -> String {
     problems.iter().map(|problem| format!("{problem}\n")).collect()
 }
 
-/// Renders the reports as one JSON document.
-pub fn json(reports: &[ObjectReport], problems: &[Problem], source: &str) -> String {
+/// Returns the reports as one JSON document.
+pub fn json(reports: &[ObjectReport], problems: &[Problem], source: &str) -> serde_json::Value {
     let objects = reports.iter().map(|report| {
         let causes = causes(&report.findings);
         let findings = causes.iter().flat_map(|cause| cause.iter().map(|finding| (cause[0], *finding)));
@@ -173,10 +170,9 @@ pub fn json(reports: &[ObjectReport], problems: &[Problem], source: &str) -> Str
     let problems = problems.iter().map(
         |Problem { script, what, is_run, .. }| serde_json::json!({"script": script, "what": what, "run": is_run}),
     );
-    let document = serde_json::json!({
+    serde_json::json!({
         "source": source, "objects": objects.collect::<Vec<_>>(), "problems": problems.collect::<Vec<_>>(),
-    });
-    format!("{document:#}\n")
+    })
 }
 
 /// Converts names with their counts to a JSON object.
@@ -187,7 +183,7 @@ fn counts<'a>(
 }
 
 /// Adds the branches that were never reached to the report of an object.
-fn list_never_reached(object: &mut serde_json::Value) {
+pub(super) fn list_never_reached(object: &mut serde_json::Value) {
     let operations = object["coverage"].as_array().into_iter().flatten();
     let never = operations.flat_map(|operation| {
         let branches = operation["branches"].as_object().into_iter().flatten();
@@ -294,62 +290,6 @@ pub fn difference(difference: &super::compare::Difference, old: &str, new: &str)
     )
 }
 
-/// Adds the counts of `other` to the counts of the same names.
-fn add_counts(known: &mut serde_json::Value, other: &serde_json::Value) {
-    let Some(known) = known.as_object_mut() else { return };
-    for (name, count) in other.as_object().into_iter().flatten() {
-        let sum = known.get(name).and_then(|count| count.as_u64()).unwrap_or(0);
-        let sum = sum.saturating_add(count.as_u64().unwrap_or(0));
-        known.insert(name.clone(), sum.into());
-    }
-}
-
-/// Merges the reports of several processes, as [`json`] wrote them, and keeps the shortest schedule of each violation.
-pub fn merge(documents: Vec<serde_json::Value>) -> serde_json::Value {
-    let mut objects: Vec<serde_json::Value> = Vec::new();
-    let all = documents.iter().filter_map(|document| document["objects"].as_array()).flatten();
-    for object in all.filter(|object| object.is_object()) {
-        let Some(known) = objects.iter_mut().find(|known| known["object"] == object["object"]) else {
-            objects.push(object.clone());
-            continue;
-        };
-        for sum in ["schedules", "scripts"] {
-            let added = object[sum].as_u64().unwrap_or(0);
-            known[sum] = known[sum].as_u64().unwrap_or(0).saturating_add(added).into();
-        }
-        for operation in object["coverage"].as_array().into_iter().flatten() {
-            let operations = known["coverage"].as_array_mut().into_iter().flatten();
-            let same = |known: &&mut serde_json::Value| {
-                known.is_object() && known["operation"] == operation["operation"]
-            };
-            for known in operations.filter(same) {
-                add_counts(&mut known["replies"], &operation["replies"]);
-                add_counts(&mut known["branches"], &operation["branches"]);
-            }
-        }
-        list_never_reached(known);
-        for finding in object["findings"].as_array().into_iter().flatten() {
-            let Some(findings) = known["findings"].as_array_mut() else { continue };
-            let same = |known: &&mut serde_json::Value| {
-                known["invariant"] == finding["invariant"] && known["operation"] == finding["operation"]
-            };
-            match findings.iter_mut().find(same) {
-                Some(known) if known["steps"].as_u64() <= finding["steps"].as_u64() => {}
-                Some(known) => *known = finding.clone(),
-                None => findings.push(finding.clone()),
-            }
-        }
-    }
-    let source = documents.first().map(|document| document["source"].clone()).unwrap_or_default();
-    let mut problems: Vec<&serde_json::Value> = Vec::new();
-    for problem in documents.iter().filter_map(|document| document["problems"].as_array()).flatten() {
-        if !problems.contains(&problem) {
-            problems.push(problem);
-        }
-    }
-    serde_json::json!({"source": source, "objects": objects, "problems": problems})
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -401,13 +341,5 @@ mod tests {
             took: Duration::ZERO,
         };
         assert!(junit(&[report], &[], "").contains("tests=\"4\" failures=\"4\" errors=\"0\""));
-    }
-
-    #[test]
-    fn files_that_are_no_reports_are_merged_to_nothing() {
-        let report = serde_json::json!({"objects": [1, "x", {"object": "rw", "schedules": u64::MAX, "coverage": [7, 7]}]});
-        let merged = merge(vec![report.clone(), report, serde_json::json!(null)]);
-        assert_eq!(merged["objects"].as_array().map(Vec::len), Some(1));
-        assert_eq!(merged["objects"][0]["schedules"], u64::MAX);
     }
 }

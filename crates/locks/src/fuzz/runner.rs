@@ -124,7 +124,20 @@ pub struct Runner {
     /// What the last schedule reached, with the index of the step, if that is noted.
     reached: Vec<(usize, Reached)>,
     notes_states: bool,
+    /// What the last schedule has covered.
+    covered: Covered,
     pub coverage: Coverage,
+}
+
+/// What one schedule covers.
+#[derive(Default)]
+struct Covered {
+    /// The operation and the kind of each reply.
+    replies: Vec<(usize, usize)>,
+    /// The operation of each branch.
+    branches: Vec<(usize, usize)>,
+    scripts: u64,
+    steps: u64,
 }
 
 impl Runner {
@@ -156,6 +169,7 @@ impl Runner {
             dumps: Default::default(),
             reached: Vec::new(),
             notes_states: false,
+            covered: Covered::default(),
             coverage,
         }
     }
@@ -184,6 +198,11 @@ impl Runner {
         self.notes_states = states;
     }
 
+    /// Adds what the last schedule has covered to the coverage.
+    pub fn count(&mut self) {
+        self.coverage.count(&self.covered);
+    }
+
     /// Returns what the last schedule reached, with the indexes of the steps.
     pub fn reached(&self) -> &[(usize, Reached)] {
         &self.reached
@@ -210,12 +229,13 @@ impl Runner {
         self.skew_ms = [0; OWNERS];
         self.requests = 0;
         self.reached.clear();
+        self.covered.clear();
         self.sent.iter_mut().for_each(|sent| sent.is_valid = false);
         let start_ms = self.bench.now_ms();
         for (index, step) in steps.iter().enumerate() {
             let mut verdict = Verdict::new(rules, wanted).at(index);
             let event = self.step(*step, &mut verdict);
-            self.coverage.steps += 1;
+            self.covered.steps += 1;
             if self.notes_states
                 && let Some(Event::Called { call, again }) = &event
             {
@@ -321,7 +341,7 @@ impl Runner {
             self.args.clear();
             script.write(&*self.model, call, &mut self.args);
             self.bench.run(&script.loaded, script.objects(call), &self.args);
-            return self.coverage.ran(call.operation, self.bench.branches_taken(&script.loaded));
+            return self.covered.ran(call.operation, self.bench.branches_taken(&script.loaded));
         }
         let mut digits = itoa::Buffer::new();
         let lease = digits.format(call.lease_ms).as_bytes();
@@ -353,7 +373,7 @@ impl Runner {
 
     fn check(&mut self, call: &Call, again: bool, verdict: &mut Verdict) {
         let reply = self.bench.reply();
-        self.coverage.replies[call.operation][reply_kind(reply)] += 1;
+        self.covered.replies.push((call.operation, reply_kind(reply)));
         let interrupted = self.bench.interrupted() - self.interrupted;
         self.interrupted += interrupted;
         verdict.expect(Invariant::G1, interrupted == 0, || {
@@ -406,7 +426,7 @@ impl Runner {
         self.model.before(&call, self.bench.view());
         dump(self.bench.view(), &mut self.dumps[0]);
         self.bench.run(loaded, 1, &sent.args);
-        self.coverage.ran(call.operation, self.bench.branches_taken(loaded));
+        self.covered.ran(call.operation, self.bench.branches_taken(loaded));
         dump(self.bench.view(), &mut self.dumps[1]);
         verdict.operation = row.name;
         let second = self.bench.reply();
@@ -599,11 +619,27 @@ fn dump(view: View, into: &mut Vec<u8>) {
     }
 }
 
-impl Coverage {
-    /// Counts the branches that a run of a script has taken.
+impl Covered {
+    /// Counts a run of a script, and notes the branches that it has taken.
     fn ran(&mut self, operation: usize, branches: impl Iterator<Item = usize>) {
         self.scripts += 1;
-        branches.for_each(|branch| self.branches[operation][branch] += 1);
+        self.branches.extend(branches.map(|branch| (operation, branch)));
+    }
+
+    fn clear(&mut self) {
+        self.replies.clear();
+        self.branches.clear();
+        (self.scripts, self.steps) = (0, 0);
+    }
+}
+
+impl Coverage {
+    /// Counts what a schedule has covered.
+    fn count(&mut self, covered: &Covered) {
+        covered.replies.iter().for_each(|(operation, kind)| self.replies[*operation][*kind] += 1);
+        covered.branches.iter().for_each(|(operation, branch)| self.branches[*operation][*branch] += 1);
+        self.scripts += covered.scripts;
+        self.steps += covered.steps;
     }
 
     /// Adds the counts of another coverage.

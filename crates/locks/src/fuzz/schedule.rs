@@ -63,6 +63,11 @@ pub fn decode(token: &str) -> Option<Vec<Step>> {
     })
 }
 
+/// Returns the shape of a schedule: who does what. Leases and times do not count.
+pub fn shape(steps: &[Step]) -> Vec<(u8, u8)> {
+    steps.iter().map(|step| (step.action, step.owner)).collect()
+}
+
 /// Returns the random numbers from which a schedule is made: each schedule of a search has a number.
 pub fn numbers(seed: u64, number: u64) -> Rng {
     Rng::new(seed ^ number.wrapping_mul(0x9e37_79b9_7f4a_7c15))

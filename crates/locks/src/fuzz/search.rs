@@ -203,7 +203,6 @@ impl Search<'_, '_> {
         let begin = Instant::now();
         let worker = &mut self.worker;
         let Plan { object, options, scripts, .. } = worker.plan;
-        let coverage = worker.runner.coverage.clone();
         worker.runner.watch(false, false);
         let mut shortest = shrink::shrink(&steps, |steps| worker.first(steps, &same).is_some());
         let reduction = begin.elapsed();
@@ -218,7 +217,6 @@ impl Search<'_, '_> {
                 violation
             }
         };
-        worker.runner.coverage = coverage;
         let is_known = (violation.invariant, Some(violation.operation.to_owned()));
         worker.plan.known_mut().wanted.except.push(is_known);
         self.findings.push(Finding {
@@ -367,6 +365,7 @@ impl<'a> Worker<'a> {
             let after = self.plan.start.elapsed();
             harvest.found.push(Found { number, schedules, after, steps, violation });
         }
+        self.runner.count();
         let reached = self.runner.reached().iter();
         let new: Vec<_> = reached.filter(|(_, reached)| corpus.lacks(*reached)).collect();
         if let Some((last, _)) = new.last() {

@@ -84,8 +84,8 @@ fn shown(text: &str) -> String {
     }
 }
 
-/// Renders the outcomes as one JSON document.
-pub fn json(outcomes: &[Outcome]) -> String {
+/// Returns the outcomes as one JSON document.
+pub fn json(outcomes: &[Outcome]) -> serde_json::Value {
     let mutants = outcomes.iter().map(|Outcome { mutant, fate }| {
         let Mutant { object, script, role, sha1, mutation } = mutant;
         let mut row = serde_json::json!({
@@ -108,13 +108,38 @@ pub fn json(outcomes: &[Outcome]) -> String {
         row
     });
     let (scores, all) = scores(outcomes);
-    let scores = scores.into_iter().chain([("all", all)]).map(|(object, score)| {
-        let Score { killed, survived, equivalent } = score;
-        serde_json::json!({
-            "object": object, "killed": killed, "survived": survived, "equivalent": equivalent, "percent": score.percent(),
-        })
-    });
-    let document =
-        serde_json::json!({"scores": scores.collect::<Vec<_>>(), "mutants": mutants.collect::<Vec<_>>()});
-    format!("{document:#}\n")
+    let scores = scores.into_iter().chain([("all", all)]).map(row);
+    serde_json::json!({"scores": scores.collect::<Vec<_>>(), "mutants": mutants.collect::<Vec<_>>()})
+}
+
+/// Merges documents of [`json`], each of which has the outcomes of other mutants.
+pub fn merge(documents: &[serde_json::Value]) -> serde_json::Value {
+    let mutants: Vec<&serde_json::Value> =
+        documents.iter().filter_map(|document| document["mutants"].as_array()).flatten().collect();
+    let mut scores: Vec<(String, Score)> = Vec::new();
+    let mut all = Score::default();
+    for mutant in &mutants {
+        let object = mutant["object"].as_str().unwrap_or_default();
+        if scores.iter().all(|(known, _)| known != object) {
+            scores.push((object.to_owned(), Score::default()));
+        }
+        let of_object = scores.iter_mut().filter(|(known, _)| known == object).map(|(_, score)| score);
+        for score in of_object.chain([&mut all]) {
+            match mutant["fate"].as_str() {
+                Some("survived") => score.survived += 1,
+                Some("equivalent") => score.equivalent += 1,
+                _ => score.killed += 1,
+            }
+        }
+    }
+    let scores = scores.iter().map(|(object, score)| (object.as_str(), *score)).chain([("all", all)]);
+    serde_json::json!({"scores": scores.map(row).collect::<Vec<_>>(), "mutants": mutants})
+}
+
+/// Returns the score of an object, or of all, as JSON.
+fn row((object, score): (&str, Score)) -> serde_json::Value {
+    let Score { killed, survived, equivalent } = score;
+    serde_json::json!({
+        "object": object, "killed": killed, "survived": survived, "equivalent": equivalent, "percent": score.percent(),
+    })
 }
