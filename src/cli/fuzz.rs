@@ -121,8 +121,8 @@ struct Cli {
     #[arg(long, value_name = "N", default_value = "4")]
     depth: usize,
 
-    /// The number of lock owners, 1 to 3.
-    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u8).range(1..=3))]
+    /// The number of lock owners, 1 to 6.
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u8).range(1..=6))]
     owners: u8,
 
     /// Inject no faults: no lost replies, lost keys or clock jumps.

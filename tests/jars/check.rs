@@ -339,12 +339,12 @@ fn runs_that_cannot_be_checked_are_counted_and_not_reported() {
     app.call(client, "rlock.acquire", Ask::of("full", A));
     app.sim("SIM.NODE STATE 0 OOM OFF");
     // More readers than a model tracks.
-    for reader in ["r:1", "r:2", "r:3", "r:4"] {
+    for reader in ["r:1", "r:2", "r:3", "r:4", "r:5", "r:6", "r:7"] {
         app.call(client, "rw.read.acquire", Ask::of("many", reader));
     }
     assert_eq!(app.found(), [""; 0]);
     let reasons = app.unjudged().join("; ");
-    for reason in ["another form", "refused a command", "a rule makes it fail", "three owners"] {
+    for reason in ["another form", "refused a command", "a rule makes it fail", "six owners"] {
         assert!(reasons.contains(reason), "{reason}: {reasons}");
     }
 }

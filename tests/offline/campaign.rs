@@ -1,5 +1,8 @@
 //! Campaigns of several processes, tried as a user would: shards, what is lost with one, and the files for engines.
 
+// A process has to search for a while before it is killed.
+#![allow(clippy::disallowed_methods)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;

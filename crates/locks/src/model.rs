@@ -10,8 +10,17 @@ pub use super::violation::{Verdict, Violation, Wanted};
 use super::invariant::Invariant;
 use super::view::View;
 
-/// The number of owners: A, B, C.
-pub const OWNERS: usize = 3;
+/// The number of owners that a model knows: A to F.
+pub const OWNERS: usize = 6;
+
+/// The number of owners that a schedule has unless it is asked for more: A, B, C.
+pub const USUAL_OWNERS: usize = 3;
+
+/// Returns what to show of the owners' values: those of A to C, and of the others up to the last that has one.
+pub fn shown<T: Default + PartialEq>(values: &[T; OWNERS]) -> &[T] {
+    let last = values.iter().rposition(|value| *value != T::default()).unwrap_or(0);
+    &values[..USUAL_OWNERS.max(last + 1)]
+}
 
 /// Returns the letter that reports use for an owner.
 pub fn owner_name(owner: usize) -> char {
@@ -23,6 +32,9 @@ pub const OWNER_IDS: [&str; OWNERS] = [
     "aaaaaaaa-aaaa-4aaa-8aaa-aaaaaaaaaaaa:1",
     "bbbbbbbb-bbbb-4bbb-8bbb-bbbbbbbbbbbb:1",
     "cccccccc-cccc-4ccc-8ccc-cccccccccccc:1",
+    "dddddddd-dddd-4ddd-8ddd-dddddddddddd:1",
+    "eeeeeeee-eeee-4eee-8eee-eeeeeeeeeeee:1",
+    "ffffffff-ffff-4fff-8fff-ffffffffffff:1",
 ];
 
 /// The lease that Redisson's watchdog keeps renewing, in ms.

@@ -10,7 +10,7 @@
 //! | `reading` | the arguments of a script by their meaning |
 //! | `shadow` | one lock of real clients, translated for its models |
 //!
-//! A model knows one lock and three owners. A server has many of both, its keys change without scripts, and locks may
+//! A model knows one lock and six owners. A server has many of both, its keys change without scripts, and locks may
 //! exist before checks begin. So each lock has a shadow, which translates. A state that no script has left is accepted
 //! as it is, and earlier grants no longer count. Scripts that cannot be judged are counted with the reason, and never
 //! reported as violations.

@@ -185,7 +185,7 @@ impl Shadow {
         let mut call = reading.call;
         call.request = self.turns;
         if !self.seat_all(&owner, live) {
-            return Err("more than three owners at once");
+            return Err("more than six owners at once");
         }
         call.owner = self.seat_of(&owner).unwrap_or(0);
         if !self.are_consecutive(&reading.own) {

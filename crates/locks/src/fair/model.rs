@@ -181,7 +181,7 @@ impl Fair {
             let mut holds = before.holds;
             holds[owner] += 1;
             change.expect(A1, after.holds == holds, || {
-                format!("holds went from {:?} to {:?}", before.holds, after.holds)
+                format!("holds went from {:?} to {:?}", shown(&before.holds), shown(&after.holds))
             });
             change.expect(T1, after.ttl_ms == call.lease_ms, || {
                 format!("asked for {} ms, the key lives for {} ms", call.lease_ms, after.ttl_ms)
@@ -351,7 +351,7 @@ impl Fair {
         let mut holds = before.holds;
         holds[owner] = left;
         change.expect(A1, after.holds == holds && after.exists == (left > 0), || {
-            format!("holds went from {:?} to {:?}", before.holds, after.holds)
+            format!("holds went from {:?} to {:?}", shown(&before.holds), shown(&after.holds))
         });
         change.expect(U2, out.reply == Reply::Int((left == 0) as i64), || {
             format!("answered {} with {left} holds left", out.reply)
@@ -524,8 +524,9 @@ impl Model for Fair {
                 .iter()
                 .filter(|owner| after.deadlines_ms.get(**owner).is_some_and(Option::is_some));
             let same = known.count() == after.queue.len() && after.members == after.queue.len();
-            change
-                .expect(F5, same, || format!("queue {:?}, deadlines {:?}", after.queue, after.deadlines_ms));
+            change.expect(F5, same, || {
+                format!("queue {:?}, deadlines {:?}", after.queue, shown(&after.deadlines_ms))
+            });
             if !late && let Some((owner, left, bound)) = self.late(after, clock_ms) {
                 change.expect(F3, false, || {
                     format!(

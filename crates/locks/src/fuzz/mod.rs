@@ -46,7 +46,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::invariant::Rules;
-use crate::model::{OWNERS, Violation, Wanted};
+use crate::model::{USUAL_OWNERS, Violation, Wanted};
 use crate::script_set::ScriptSet;
 use baseline::Baseline;
 use corpus::Corpus;
@@ -68,6 +68,7 @@ pub struct Options {
     pub time: Duration,
     /// Whether to inject faults: lost replies, lost keys, wrong clocks.
     pub faults: bool,
+    /// The number of owners, at most `OWNERS`.
     pub owners: usize,
     pub strategy: Strategy,
     /// For each object, the schedules that a guided search begins with.
@@ -105,7 +106,7 @@ impl Default for Options {
             runs: None,
             time: Duration::from_secs(5),
             faults: true,
-            owners: OWNERS,
+            owners: USUAL_OWNERS,
             strategy: Strategy::default(),
             corpora: Vec::new(),
             jobs: 1,

@@ -21,7 +21,7 @@ use crate::fuzz::schedule::{self, Step};
 use crate::fuzz::{UnknownObject, runner_for};
 use crate::invariant::{Invariant, Rules};
 use crate::jar::{Jar, JarScript};
-use crate::model::{OWNERS, Wanted};
+use crate::model::{USUAL_OWNERS, Wanted};
 use crate::script_set::{LockScript, ScriptSet};
 use equivalents::Equivalents;
 use operators::Mutation;
@@ -209,7 +209,7 @@ impl<'a> Trial<'a> {
                     let mut steps = Vec::new();
                     let mut rng = schedule::numbers(self.options.seed, number);
                     let has = |operation| original.can(operation);
-                    schedule::random(&mut rng, operations, has, (OWNERS, true), &mut steps);
+                    schedule::random(&mut rng, operations, has, (USUAL_OWNERS, true), &mut steps);
                     steps
                 })
                 .collect();

@@ -171,7 +171,12 @@ impl RLock {
         holds[owner] += 1;
         let fields = before.fields + usize::from(!own);
         change.expect(A1, after.holds == holds && after.fields == fields, || {
-            format!("holds went from {:?} to {:?} in {} fields", before.holds, after.holds, after.fields)
+            format!(
+                "holds went from {:?} to {:?} in {} fields",
+                shown(&before.holds),
+                shown(&after.holds),
+                after.fields
+            )
         });
         change.expect(T1, after.ttl_ms == lease_ms, || {
             format!("asked for {lease_ms} ms, the key lives for {} ms", after.ttl_ms)
@@ -220,7 +225,7 @@ impl RLock {
         let mut holds = before.holds;
         holds[owner] = left;
         change.expect(A1, after.holds == holds && after.exists == (left > 0), || {
-            format!("holds went from {:?} to {:?}", before.holds, after.holds)
+            format!("holds went from {:?} to {:?}", shown(&before.holds), shown(&after.holds))
         });
         let reply = Reply::Int((left == 0) as i64);
         change.expect(U2, out.reply == reply, || format!("answered {} with {left} holds left", out.reply));

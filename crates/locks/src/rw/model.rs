@@ -123,7 +123,11 @@ fn expect_holds(change: &mut Change<State>, reads: [i64; OWNERS], writes: [i64; 
     change.expect(A1, after.has(reads, writes), || {
         format!(
             "reads {:?}, writes {:?} became {:?}, {:?} in mode {:?}",
-            before.reads, before.writes, after.reads, after.writes, after.mode
+            shown(&before.reads),
+            shown(&before.writes),
+            shown(&after.reads),
+            shown(&after.writes),
+            after.mode
         )
     });
 }
@@ -626,7 +630,7 @@ impl Model for ReadWriteLock {
                     _ => None,
                 };
                 change.expect(V1, told == Some(is_locked), || {
-                    format!("answered {} with reads {:?}", out.reply, before.reads)
+                    format!("answered {} with reads {:?}", out.reply, shown(&before.reads))
                 });
             }
             _ => self.renewed(change),
