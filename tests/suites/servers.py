@@ -4,7 +4,6 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,7 +181,8 @@ class Servers:
             self.join_cluster()
         replicas = sum(part == "replica" for part in self.parts)
         if self.kind in ("replicas", "sentinel"):
-            wait_until("replicas follow", lambda: fields(ask(self.ports[0], "INFO", "replication"))["connected_slaves"] == str(replicas))
+            for port in self.data_ports[1:]:
+                wait_until("replicas have the data", lambda port=port: fields(ask(port, "INFO", "replication"))["master_link_status"] == "up")
         for port in self.sentinels:
             expected = {"num-slaves": str(replicas), "num-other-sentinels": str(len(self.sentinels) - 1)}
             wait_until("sentinels have found all", lambda port=port: expected.items() <= fields(ask(port, "SENTINEL", "MASTER", MASTER)).items())
@@ -232,8 +232,14 @@ class Servers:
             self.start_process(node)
 
 
-@contextmanager
-def serving(binary, shape, **options):
-    """Servers of a shape in a directory of their own, until the block ends."""
-    with tempfile.TemporaryDirectory() as directory, Servers(binary, shape, directory=directory, **options) as servers:
-        yield servers
+class Scratch(Servers):
+    """Servers with a directory of their own, which goes with them."""
+
+    def __enter__(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.directory = self.scratch.name
+        return super().__enter__()
+
+    def __exit__(self, *_):
+        super().__exit__()
+        self.scratch.cleanup()
