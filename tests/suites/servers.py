@@ -151,7 +151,7 @@ class Servers:
             command += ["--cluster-enabled", "yes"]
         else:
             command += ["--topology", self.shape]
-        if self.kind == "cluster":
+        if self.kind.startswith("cluster"):
             command += ["--cluster-node-timeout", str(NODE_TIMEOUT_MS)]
         for port in self.ports:
             command += ["--port", str(port)]
