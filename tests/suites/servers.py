@@ -1,5 +1,6 @@
 """Servers in the shapes that suites and contracts need, as Redlatch has them in one process and redis-server in many."""
 
+import random
 import socket
 import subprocess
 import tempfile
@@ -23,11 +24,13 @@ def is_redlatch(binary):
 
 
 def free_ports(count):
-    """Ports that follow one another. Below 55,535, because a redis-server in cluster mode takes the port 10,000 above too."""
-    for first in range(21000, 32000, 20):
+    """Ports that follow one another. A redis-server in cluster mode takes the ports 10,000 above too; none of them is one of the
+    ports from 32,768 that clients get."""
+    for first in random.sample(range(11_000, 20_000, 20), 400):
         held = []
         try:
-            held = [socket.create_server(("127.0.0.1", first + offset)) for offset in range(count)]
+            for offset in range(count):
+                held += [socket.create_server(("127.0.0.1", first + bus + offset)) for bus in (0, 10_000)]
             return list(range(first, first + count))
         except OSError:
             continue
