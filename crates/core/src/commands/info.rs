@@ -98,6 +98,7 @@ fn server(node: &Node, name: &str) -> Option<String> {
         "valkey_version" => version.full().to_owned(),
         "os" => format!("Redlatch {}", env!("CARGO_PKG_VERSION")),
         "process_id" => node.config.process_id.to_string(),
+        "config_file" => node.config.config_file.clone().unwrap_or_default(),
         "run_id" => node.run_id.clone(),
         "tcp_port" => port.to_owned(),
         "server_time_usec" => node.store.now.wall_us().to_string(),

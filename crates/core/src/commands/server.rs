@@ -423,6 +423,9 @@ fn shutdown(ctx: &mut Ctx) -> Outcome {
 }
 
 fn lolwut(ctx: &mut Ctx) -> Outcome {
+    if ctx.argv.len() > 2 && ctx.argv[1].eq_ignore_ascii_case(b"VERSION") {
+        ctx.int(2)?;
+    }
     // Valkey said Redis here until 9.0.
     let version = ctx.version();
     let product = if version.is_valkey_since(Version::Valkey9_0) { "Valkey" } else { "Redis" };

@@ -97,6 +97,11 @@ impl Param {
         version.has(self.since.0, self.since.1) && !version.has(self.until.0, self.until.1)
     }
 
+    /// Returns whether no release of Redis has the parameter.
+    pub(super) fn is_of_valkey_alone(&self) -> bool {
+        self.since.0 == NEVER
+    }
+
     /// Returns the classes that a value of `notify-keyspace-events` names, or `None` if it names others or the parameter is
     /// another one.
     pub fn keyspace_events(&self, value: &[u8]) -> Option<Class> {
