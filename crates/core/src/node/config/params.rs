@@ -169,7 +169,7 @@ impl Param {
                 if !(min..=max).contains(&n) {
                     return Err(format!("argument must be between {min} and {max} inclusive").into());
                 }
-                Ok(n.to_string())
+                Ok(if self.name == "hz" { n.clamp(1, 500) } else { n }.to_string())
             }
             Memory(min) => match parse_memory(&text, version) {
                 Some(bytes) if (min..=i64::MAX as u64).contains(&bytes) => {
@@ -190,6 +190,9 @@ impl Param {
                     Ok(percent) => Ok(format!("{percent}%")),
                     Err(_) => Err("argument must be a memory or percent value".into()),
                 },
+                (None, Some(bytes)) if i64::try_from(bytes).is_err() => {
+                    Err("percentage argument must be less or equal to 100".into())
+                }
                 (None, Some(bytes)) => Ok(bytes.to_string()),
                 (None, None) => Err("argument must be a memory or percent value".into()),
             },
@@ -258,7 +261,7 @@ pub fn output_limits(text: &str) -> Vec<(&str, u64, u64, u64)> {
 
 fn parse_output_limits(text: &str, old: &str, version: Version) -> Result<String, ConfigError> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    if words.is_empty() || !words.len().is_multiple_of(4) {
+    if !words.len().is_multiple_of(4) {
         return Err("Wrong number of arguments in buffer limit configuration.".into());
     }
     let mut limits = output_limits(old);

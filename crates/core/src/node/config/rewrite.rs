@@ -58,6 +58,7 @@ impl Config {
         let plain = |value: &str| vec![(line(value.as_bytes()), is_changed)];
         match param.kind {
             ParamKind::SavePoints if value.is_empty() => vec![(line(b"\"\""), true)],
+            ParamKind::SavePoints if self.version.is_valkey() => vec![(line(value.as_bytes()), true)],
             ParamKind::SavePoints => {
                 let words: Vec<&str> = value.split(' ').collect();
                 words.chunks(2).map(|point| (line(point.join(" ").as_bytes()), true)).collect()
