@@ -387,7 +387,7 @@ impl Cli {
         for (index, port) in self.ports(config)?.into_iter().enumerate() {
             let mut config = config.clone();
             // The files are those of the first server.
-            config.has_files = index == 0;
+            config.has_driver = index == 0;
             config.config_file = config.config_file.filter(|_| index == 0);
             config.set_at_start("port", port.to_string().as_bytes())?;
             let listens = port != 0 || !identity.is_drop_in();

@@ -7,8 +7,9 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 mod connection;
-mod files;
+mod errands;
 mod listener;
+mod migrate;
 mod race;
 mod stream;
 #[cfg(feature = "tls")]
@@ -30,7 +31,7 @@ use redlatch_core::world::ConnId;
 use redlatch_lab::control::Lab;
 use redlatch_lab::handle::{Job, Watch};
 
-pub use files::without_number;
+pub use errands::without_number;
 pub use listener::{Endpoint, Listener};
 use race::{First, race};
 #[cfg(feature = "tls")]
@@ -166,7 +167,7 @@ impl Server {
     }
 
     fn save(&self, path: &Path, data: &[u8]) {
-        match files::replace(path, data) {
+        match errands::replace(path, data) {
             Ok(()) => tracing::info!("DB saved on disk"),
             Err(error) => tracing::warn!("Failed to save the DB to {}: {error}", path.display()),
         }
@@ -198,7 +199,7 @@ impl Server {
             self.watches.borrow_mut().retain_mut(|watch| !watch(lab));
         }
         while let Some((node, task)) = lab.next_task() {
-            let outcome = files::run(task, &lab.world().nodes()[node]);
+            let outcome = errands::run(task, &lab.world().nodes()[node]);
             lab.report(node, outcome.as_deref().map_err(String::as_bytes));
         }
         let mut dirty = self.dirty.borrow_mut();

@@ -396,17 +396,17 @@ fn check_file(ctx: &Ctx) -> Outcome {
 fn save(ctx: &mut Ctx) -> Outcome {
     check_file(ctx)?;
     ctx.node.save_users();
-    ctx.answer_after(ctx.node.config.has_files.then_some(Task::SaveUsers));
+    ctx.answer_after(ctx.node.config.has_driver.then_some(Task::SaveUsers));
     Ok(())
 }
 
 /// Replaces the users by those of the ACL file: as the driver reads it or, without files, as it was read or saved.
 fn load(ctx: &mut Ctx) -> Outcome {
     check_file(ctx)?;
-    if !ctx.node.config.has_files {
+    if !ctx.node.config.has_driver {
         let loaded = Acl::new(&ctx.node.config);
         ctx.node.load_users(&loaded);
     }
-    ctx.answer_after(ctx.node.config.has_files.then_some(Task::LoadUsers));
+    ctx.answer_after(ctx.node.config.has_driver.then_some(Task::LoadUsers));
     Ok(())
 }

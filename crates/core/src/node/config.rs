@@ -74,8 +74,9 @@ pub struct Config {
     pub process_id: u32,
     /// The file of the configuration, as the driver found it. CONFIG REWRITE asks the driver to write it.
     pub config_file: Option<String>,
-    /// Whether the driver reads and writes `aclfile`. Without it ACL SAVE and ACL LOAD keep the users in memory.
-    pub has_files: bool,
+    /// Whether a driver reads and writes `aclfile` and connects to other servers. Without it ACL SAVE and ACL LOAD keep the users
+    /// in memory, and MIGRATE reaches no server outside of the world.
+    pub has_driver: bool,
     /// The values as text, in the same order as [`PARAMS`].
     values: Vec<String>,
     pub databases: usize,
@@ -120,7 +121,7 @@ impl Config {
             version,
             process_id: 0,
             config_file: None,
-            has_files: false,
+            has_driver: false,
             values: PARAMS.iter().map(|param| param.default_in(version).to_owned()).collect(),
             databases: 16,
             maxclients: 0,

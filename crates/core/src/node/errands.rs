@@ -1,12 +1,13 @@
-//! What clients ask of the driver, which alone has files. The client waits until the driver has [reported](Node::report).
+//! What clients ask of the driver, which alone has files and connections to other servers. The client waits until the driver has [reported](Node::report).
 
 use super::Node;
+use super::migration::Migration;
 use super::session::SessionId;
 use crate::acl::{Acl, Context, file};
 use crate::error::Error;
 
-/// Work with a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Work with a file or with another server.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Task {
     /// CONFIG REWRITE: to write the file of the configuration.
     RewriteConfig,
@@ -14,10 +15,12 @@ pub enum Task {
     SaveUsers,
     /// ACL LOAD: to read the file of users, and to report what is in it.
     LoadUsers,
+    /// MIGRATE: to send [requests](Migration::requests) to another server, and to report the lines that it answers.
+    Migrate(Box<Migration>),
 }
 
 /// A task, and the client that waits for it. In a transaction nobody waits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Errand {
     pub task: Task,
     pub client: Option<SessionId>,
@@ -25,15 +28,16 @@ pub struct Errand {
 
 impl Node {
     /// Returns what the driver has to do next.
-    pub fn next_task(&self) -> Option<Task> {
-        self.errands.front().map(|errand| errand.task)
+    pub fn next_task(&self) -> Option<&Task> {
+        self.errands.front().map(|errand| &errand.task)
     }
 
-    /// Ends the oldest errand. `outcome`: what was read, or why the work could not be done.
+    /// Ends the oldest errand. `outcome`: what was read or answered, or why the work could not be done.
     pub fn report(&mut self, outcome: Result<&[u8], &[u8]>) {
         let Some(Errand { task, client }) = self.errands.pop_front() else { return };
         let outcome = match task {
             Task::LoadUsers => outcome.map_err(<[u8]>::to_vec).and_then(|text| self.load_users_of(text)),
+            Task::Migrate(migration) => return self.end_journey(&migration, outcome),
             Task::RewriteConfig | Task::SaveUsers => outcome.map(|_| ()).map_err(<[u8]>::to_vec),
         };
         let Some(client) = client.filter(|&client| self.unblock(client).is_some()) else { return };

@@ -605,17 +605,18 @@ impl Lab {
         node.take_save().then(|| node.to_file())
     }
 
-    /// Returns what a client asks the driver to do with a file, and of which node. The driver does it before the next input, and
+    /// Returns what a client asks the driver to do, and of which node. The driver does it before the next input, and
     /// [reports](Self::report).
-    pub fn next_task(&self) -> Option<(usize, Task)> {
+    pub fn next_task(&self) -> Option<(usize, &Task)> {
         let mut nodes = self.world.nodes().iter().enumerate();
         nodes.find_map(|(index, node)| Some((index, node.next_task()?)))
     }
 
-    /// Tells a node what the driver has read for it, or why the driver could not do what a client asked for.
+    /// Tells a node what the driver has read or been answered for it, or why the driver could not do what a client asked for.
     pub fn report(&mut self, node: usize, outcome: Result<&[u8], &[u8]>) {
         // A trace has no passwords.
-        let shown = outcome.map(without_passwords);
+        let reads_users = self.world.nodes()[node].next_task() == Some(&Task::LoadUsers);
+        let shown = outcome.map(|text| if reads_users { without_passwords(text) } else { text.to_vec() });
         let outcome = shown.as_deref().map_err(|why| *why);
         self.record(|recorder, when| recorder.report(when, node, outcome));
         self.world.begin(node).report(outcome);

@@ -96,9 +96,9 @@ pub struct NodeHeader {
     /// The file of the configuration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_file: Option<String>,
-    /// Whether the driver reads and writes the file of users.
+    /// Whether the driver reads and writes the file of users, and connects to other servers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub has_files: bool,
+    pub has_driver: bool,
 }
 
 impl NodeHeader {
@@ -109,7 +109,7 @@ impl NodeHeader {
     pub fn config(&self) -> Result<Config, LineError> {
         let mut config = Config::new(self.release.parse().map_err(LineError::UnknownRelease)?);
         config.process_id = self.process_id;
-        (config.config_file, config.has_files) = (self.config_file.clone(), self.has_files);
+        (config.config_file, config.has_driver) = (self.config_file.clone(), self.has_driver);
         for (name, value) in &self.config {
             // Most parameters have their defaults, and setting one takes much longer than looking at it.
             if config.get(name) == Some(value) {

@@ -123,8 +123,8 @@ impl Recorder {
             self.field("config_file");
             self.text(file);
         }
-        if config.has_files {
-            self.field("has_files");
+        if config.has_driver {
+            self.field("has_driver");
             self.buf.extend_from_slice(b"true");
         }
         self.buf.push(b'}');
@@ -409,7 +409,7 @@ mod tests {
         let mut config = Config::new(Version::V7_2);
         config.set_at_start("requirepass", "\"\\ \u{1}\u{8}\t\n\u{c}\r\u{1f}\u{7f}é→🔒".as_bytes()).unwrap();
         config.process_id = 7;
-        (config.config_file, config.has_files) = (Some("/etc/ü.conf".to_owned()), true);
+        (config.config_file, config.has_driver) = (Some("/etc/ü.conf".to_owned()), true);
         let nodes = vec![Config::new(Version::V7_0), config];
         let options = WorldOptions {
             seed: u64::MAX,

@@ -1,16 +1,18 @@
-//! The files that clients ask for: CONFIG REWRITE, ACL SAVE and ACL LOAD.
+//! What clients ask of the driver: CONFIG REWRITE, ACL SAVE, ACL LOAD, and MIGRATE to another server. Nobody else is served
+//! meanwhile, as in Redis.
 
 use std::io;
 use std::path::Path;
 
+use super::migrate;
 use redlatch_core::node::Node;
 use redlatch_core::node::errands::Task;
 
-/// Does what a client of a node asks for. Returns what was read.
+/// Does what a client of a node asks for. Returns what was read or answered.
 ///
 /// # Errors
 /// Why it cannot be done, as the client is told.
-pub fn run(task: Task, node: &Node) -> Result<Vec<u8>, String> {
+pub fn run(task: &Task, node: &Node) -> Result<Vec<u8>, String> {
     let users = node.config.get("aclfile").unwrap_or_default();
     match task {
         Task::RewriteConfig => rewrite(node).map_err(|error| {
@@ -22,6 +24,7 @@ pub fn run(task: Task, node: &Node) -> Result<Vec<u8>, String> {
             tracing::warn!("Saving the users to {users} failed: {error}");
             "There was an error trying to save the ACLs. Please check the server logs for more information".to_owned()
         }),
+        Task::Migrate(migration) => migrate::send(migration),
         Task::LoadUsers => std::fs::read(users).map_err(|error| {
             format!("Error loading ACLs, opening file '{users}': {}", without_number(&error))
         }),
