@@ -102,7 +102,7 @@ pub const FAMILIES: &[Family] = &[
     },
     Family { name: "functions", groups: &[], also: FUNCTIONS, keys: &["s1", "k1", "l1"], foreign: 12 },
     Family { name: "acl", groups: &[], also: USERS, keys: &["a1", "b1", "c1", "d1"], foreign: 12 },
-    Family { name: "tracking", groups: &[], also: TRACKING, keys: &["s1", "h1", "k1"], foreign: 5 },
+    Family { name: TRACKING_FAMILY, groups: &[], also: TRACKING, keys: &["s1", "h1", "k1"], foreign: 5 },
     Family { name: "introspection", groups: &[], also: INTROSPECTION, keys: super::pools::KEYS, foreign: 3 },
     Family { name: "dumps", groups: &[], also: DUMPS, keys: super::pools::KEYS, foreign: 6 },
     Family { name: "debug", groups: &[], also: DEBUG, keys: super::pools::KEYS, foreign: 3 },
@@ -172,6 +172,9 @@ const USERS: &[&str] = &[
     "client|setname",
 ];
 
+/// The family whose commands are sent one by one.
+pub const TRACKING_FAMILY: &str = "tracking";
+
 const TRACKING: &[&str] = &[
     "client|tracking",
     "client|tracking",
@@ -211,7 +214,6 @@ const INTROSPECTION: &[&str] = &[
     "memory|usage",
     "memory|doctor",
     "memory|purge",
-    "memory|malloc-stats",
     "latency|latest",
     "latency|history",
     "latency|reset",
@@ -735,9 +737,16 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     ("restore-asking", "key ( 0 | ms | -1 ) dumped { REPLACE | ABSTTL }"),
     ("dump", "key"),
-    ("srandmember", "key [ int ]"),
-    ("hrandfield", "key [ int [ WITHVALUES | any ] ]"),
-    ("zrandmember", "key [ int [ WITHSCORES | any ] ]"),
+    // With a count far below zero servers send as many members.
+    ("srandmember", "=key [ ( 0 | 1 | 3 | 100 | -1 | -3 | abc | 9223372036854775808 ) [ name ] ]"),
+    (
+        "hrandfield",
+        "=key [ ( 0 | 1 | 3 | 100 | -1 | -3 | abc | 9223372036854775808 ) [ WITHVALUES | name ] ]",
+    ),
+    (
+        "zrandmember",
+        "=key [ ( 0 | 1 | 3 | 100 | -1 | -3 | abc | 9223372036854775808 ) [ WITHSCORES | name ] ]",
+    ),
     // Nobody listens on port 1, so that no key is moved.
     (
         "migrate",
@@ -817,7 +826,7 @@ const SHAPES: &[(&str, &str)] = &[
     ),
     (
         "debug",
-        "=( SLEEP ( 0 | abc ) | DIGEST | DIGEST-VALUE key... | PROTOCOL ( string | integer | double | null | array | set | map | attrib | push | verbatim | true | false | bignum | any ) | LISTPACK ( nokey | h1 | s1 ) | SET-ACTIVE-EXPIRE 1 | ERROR ( name | value ) | STRINGMATCH-LEN ( 10 | any ) pattern | OBJECT nokey | POPULATE ( 0 | 1 | 3 | -1 | x ) [ ( k1 | name ) [ ( 0 | 1 | 40 | x ) ] ] | any | STRUCTSIZE | QUICKLIST-PACKED-THRESHOLD ( abc | 0 ) )",
+        "=( SLEEP ( 0 | abc ) | DIGEST | DIGEST-VALUE key... | PROTOCOL ( string | integer | double | null | array | set | map | attrib | push | verbatim | true | false | bignum | any ) | LISTPACK ( nokey | h1 | s1 ) | SET-ACTIVE-EXPIRE 1 | ERROR ( name | value ) | STRINGMATCH-LEN ( 10 | any ) pattern | POPULATE ( 0 | 1 | 3 | -1 | x ) [ ( k1 | name ) [ ( 0 | 1 | 40 | x ) ] ] | any | STRUCTSIZE | QUICKLIST-PACKED-THRESHOLD ( abc | 0 ) )",
     ),
     (
         "failover",
@@ -829,9 +838,8 @@ const SHAPES: &[(&str, &str)] = &[
     ("latency|history", "( command | fork | name )"),
     ("latency|latest", ""),
     ("latency|reset", "[ ( command | fork | name )... ]"),
-    ("lolwut", "[ VERSION ( 5 | 6 | 1 | any ) ]"),
+    ("lolwut", "=[ VERSION ( 5 | 6 | 1 | abc ) [ int ] ]"),
     ("memory|doctor", ""),
-    ("memory|malloc-stats", ""),
     ("memory|purge", ""),
     ("memory|stats", ""),
     ("memory|usage", "key [ SAMPLES int ]"),
