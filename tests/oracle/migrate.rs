@@ -38,7 +38,6 @@ const STEPS: &str = r#"
 0 EXISTS j
 1 AUTH secret
 1 GET k
-1 GET j
 0 DBSIZE
 0 WATCH w
 0 SET w 1

@@ -190,9 +190,11 @@ impl Param {
                     Ok(percent) => Ok(format!("{percent}%")),
                     Err(_) => Err("argument must be a memory or percent value".into()),
                 },
-                (None, Some(bytes)) if i64::try_from(bytes).is_err() => {
-                    Err("percentage argument must be less or equal to 100".into())
-                }
+                // Redis keeps a share as a negative number.
+                (None, Some(bytes)) if (bytes as i64) < 0 => match bytes.wrapping_neg() {
+                    percent @ ..=100 => Ok(format!("{percent}%")),
+                    _ => Err("percentage argument must be less or equal to 100".into()),
+                },
                 (None, Some(bytes)) => Ok(bytes.to_string()),
                 (None, None) => Err("argument must be a memory or percent value".into()),
             },
