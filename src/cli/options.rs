@@ -26,7 +26,8 @@ use redlatch_locks::check::Checks;
 /// A Redis-protocol server in memory, made to test distributed locks.
 ///
 /// Connect any Redis client to it. It runs the unmodified scripts of Redisson and answers like the Redis release
-/// that it emulates. It writes no data to disk.
+/// that it emulates. It writes no data to disk
+/// unless the configuration names a place.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "redlatch", disable_version_flag = true, max_term_width = 100)]
 #[command(after_help = "\
