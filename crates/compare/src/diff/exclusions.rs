@@ -16,6 +16,7 @@ pub enum Compare {
 pub const EXCLUDED: &[(&str, &str)] = &[
     ("spop", "random choice"),
     ("info", "statistics of the process"),
+    ("memory|stats", "statistics of the memory allocator"),
     ("memory|malloc-stats", "statistics of the memory allocator"),
     ("slowlog|get", "depends on the machine's speed"),
     ("slowlog|len", "depends on the machine's speed"),
@@ -112,7 +113,6 @@ pub const RELAXED: &[(&str, Compare, &str)] = &[
     ("client|info", Compare::Kind, PROCESS),
     ("client|id", Compare::Kind, "counts all connections since the server started"),
     ("memory|usage", Compare::Kind, ALLOCATOR),
-    ("memory|stats", Compare::Kind, ALLOCATOR),
     ("memory|doctor", Compare::Kind, "Redlatch has its own texts"),
     ("latency|doctor", Compare::Kind, "Redlatch has its own texts"),
     ("lolwut", Compare::Kind, "version art"),

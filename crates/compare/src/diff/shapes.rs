@@ -841,7 +841,6 @@ const SHAPES: &[(&str, &str)] = &[
     ("lolwut", "=[ VERSION ( 5 | 6 | 1 | abc ) [ int ] ]"),
     ("memory|doctor", ""),
     ("memory|purge", ""),
-    ("memory|stats", ""),
     ("memory|usage", "key [ SAMPLES int ]"),
     ("module|load", "=( name | /nosuch.so any )"),
     ("module|unload", "=name"),

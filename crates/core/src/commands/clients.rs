@@ -303,7 +303,11 @@ fn client_list(ctx: &mut Ctx) -> Outcome {
     let mut kind = None;
     let mut ids = None;
     if words.take_with("TYPE", 1) {
-        kind = Some(client_type(words.word()?)?);
+        let name = words.word()?;
+        if !words.is_empty() {
+            return Err(error::SYNTAX);
+        }
+        kind = Some(client_type(name)?);
     } else if words.take_with("ID", 1) {
         let mut list = Vec::new();
         while let Some(word) = words.pop() {
