@@ -19,7 +19,7 @@ const THINGS: &[Thing] = &[
     Thing {
         name: "an entry of a stream, with a field of 16 bytes",
         count: 1_000_000,
-        from: From::One("XADD redlatch-bench:0 * field {value}"),
+        from: From::One("XADD {channel} * field {value}"),
     },
     Thing { name: "an idle connection", count: 2_000, from: From::Each("PING") },
     Thing { name: "a subscriber of one channel", count: 2_000, from: From::Each("SUBSCRIBE {channel}") },

@@ -187,7 +187,7 @@ impl Workload {
 
 /// Returns the request that removes everything that the workloads have written for a key.
 pub fn clean(key: usize) -> Vec<u8> {
-    request("DEL {key} {key}:queue {key}:due {key}:{holder}:1 {key}:{other}:1", key)
+    request("DEL {key} {channel} {key}:queue {key}:due {key}:{holder}:1 {key}:{other}:1", key)
 }
 
 /// Encodes a line as a request, with the placeholders replaced.

@@ -5,7 +5,7 @@ use super::ctx::Ctx;
 use super::hash_fields::{self, Existence, Family, NewExpiry};
 use crate::error::Outcome;
 use crate::node::notify::Class;
-use crate::store::Hash;
+use crate::store::{Hash, Limits};
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -180,8 +180,16 @@ fn hsetex(ctx: &mut Ctx) -> Outcome {
 fn set_fields(ctx: &mut Ctx, key: &[u8], pairs: &[[&[u8]; 2]], expiry: NewExpiry) -> Outcome {
     let now_ms = ctx.now().wall_ms();
     let has_passed = matches!(expiry, NewExpiry::At(end_ms) if end_ms <= now_ms);
+    let keeps_encoding = has_passed && ctx.version().is_valkey();
     let mut edit = ctx.edit_or_create::<Hash>(key)?;
     let (hash, limits) = edit.with_limits();
+    // Valkey does not store fields that have expired already.
+    let unlimited = Limits {
+        hash_max_listpack_entries: usize::MAX,
+        hash_max_listpack_value: usize::MAX,
+        ..limits.clone()
+    };
+    let limits = if keeps_encoding { &unlimited } else { limits };
     hash.expect(pairs.len(), limits);
     if let NewExpiry::At(_) = expiry {
         hash.prepare_expiries(limits);
