@@ -304,7 +304,7 @@ fn client_list(ctx: &mut Ctx) -> Outcome {
     let mut ids = None;
     if words.take_with("TYPE", 1) {
         let name = words.word()?;
-        if !words.is_empty() {
+        if !words.is_empty() && !ctx.version().is_valkey() {
             return Err(error::SYNTAX);
         }
         kind = Some(client_type(name)?);
