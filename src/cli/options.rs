@@ -26,7 +26,8 @@ use redlatch_locks::check::Checks;
 /// A Redis-protocol server in memory, made to test distributed locks.
 ///
 /// Connect any Redis client to it. It runs the unmodified scripts of Redisson and answers like the Redis release
-/// that it emulates. It writes no data to disk.
+/// that it emulates. It writes no data to disk
+/// unless the configuration names a place.
 #[derive(Parser, Clone, Debug)]
 #[command(name = "redlatch", disable_version_flag = true, max_term_width = 100)]
 #[command(after_help = "\
@@ -386,6 +387,9 @@ impl Cli {
         let mut nodes = Vec::new();
         for (index, port) in self.ports(config)?.into_iter().enumerate() {
             let mut config = config.clone();
+            // The files are those of the first server.
+            config.has_driver = index == 0;
+            config.config_file = config.config_file.filter(|_| index == 0);
             config.set_at_start("port", port.to_string().as_bytes())?;
             let listens = port != 0 || !identity.is_drop_in();
             let tcp = addresses.iter().filter(|_| listens);
@@ -468,6 +472,8 @@ impl Settings<'_> {
     fn read(&mut self, identity: Identity, arguments: &Arguments) -> Result<(), String> {
         let version = self.config.version;
         let config_file = self.cli.config_file.take();
+        let absolute = config_file.as_deref().and_then(|path| std::path::absolute(path).ok());
+        self.config.config_file = absolute.map(|path| path.display().to_string());
         let directives = &arguments.directives;
         self.process.is_configured = config_file.is_some() || arguments.reads_stdin || !directives.is_empty();
         let mut apply = |name: &str, values: &[String]| self.apply(name, values);

@@ -97,6 +97,7 @@ async fn run(options: Options) -> Result<(), String> {
     // The signal handlers come first: whoever reads the ready line may send a signal at once.
     let stop = StopSignal::listen().map_err(|error| format!("cannot handle signals: {error}"))?;
     let version = configs[0].version;
+    let is_clustered = configs[0].cluster.enabled;
     let port = configs[0].get("port").unwrap_or("0").to_owned();
     let mut sentinel = None;
     let server = start(&options, configs, |lab| sentinel.clone_from(&lab.world().nodes()[0].sentinel))?;
@@ -107,7 +108,11 @@ async fn run(options: Options) -> Result<(), String> {
     match is_drop_in {
         _ if options.ready_json => {}
         true if sentinel.is_some() => sentinel.iter().for_each(|own| log::greet_sentinel(own, &port)),
-        true => log::greet_ready(version, listeners.iter().filter_map(|listener| listener.endpoint().ok())),
+        true => log::greet_ready(
+            version,
+            is_clustered,
+            listeners.iter().filter_map(|listener| listener.endpoint().ok()),
+        ),
         false => greet(version, &listeners),
     }
     server.run(listeners, stop.received(&server)).await;

@@ -166,7 +166,7 @@ impl Connection {
         }
     }
 
-    /// Runs requests. Returns how many bytes they were, and whether the others wait for a script.
+    /// Runs requests. Returns how many bytes they were, and whether the others wait for a script or a file.
     fn run_requests(&mut self, lab: &mut Lab, bytes: &[u8]) -> (usize, bool) {
         let server = self.server.clone();
         let mut used = 0;
@@ -184,7 +184,7 @@ impl Connection {
                     if lab.is_traced() {
                         server.keep_trace(lab);
                     }
-                    if lab.urgent_script().is_some() {
+                    if lab.urgent_script().is_some() || lab.next_task().is_some() {
                         return (used, true);
                     }
                 }

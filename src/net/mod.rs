@@ -7,7 +7,9 @@
 #![allow(clippy::disallowed_types, clippy::disallowed_methods)]
 
 mod connection;
+mod errands;
 mod listener;
+mod migrate;
 mod race;
 mod stream;
 #[cfg(feature = "tls")]
@@ -29,6 +31,7 @@ use redlatch_core::world::ConnId;
 use redlatch_lab::control::Lab;
 use redlatch_lab::handle::{Job, Watch};
 
+pub use errands::without_number;
 pub use listener::{Endpoint, Listener};
 use race::{First, race};
 #[cfg(feature = "tls")]
@@ -163,11 +166,8 @@ impl Server {
         Ok(loaded)
     }
 
-    /// Writes the data to its file, under another name first, so that the file is whole at any time.
     fn save(&self, path: &Path, data: &[u8]) {
-        let written = path.with_extension(format!("{}.tmp", std::process::id()));
-        let outcome = std::fs::write(&written, data).and_then(|()| std::fs::rename(&written, path));
-        match outcome {
+        match errands::replace(path, data) {
             Ok(()) => tracing::info!("DB saved on disk"),
             Err(error) => tracing::warn!("Failed to save the DB to {}: {error}", path.display()),
         }
@@ -197,6 +197,10 @@ impl Server {
     fn after(self: &Rc<Server>, lab: &mut Lab, caller: Option<ConnId>) {
         if !self.watches.borrow().is_empty() {
             self.watches.borrow_mut().retain_mut(|watch| !watch(lab));
+        }
+        while let Some((node, task)) = lab.next_task() {
+            let outcome = errands::run(task, &lab.world().nodes()[node]);
+            lab.report(node, outcome.as_deref().map_err(String::as_bytes));
         }
         let mut dirty = self.dirty.borrow_mut();
         let connections = self.connections.borrow();

@@ -152,6 +152,50 @@ fn the_log_has_the_lines_that_harnesses_wait_for() {
     }
 }
 
+/// Returns the line of the log that names the mode.
+fn mode_line(mut command: Command, args: &[&str]) -> String {
+    let folder = folder("mode");
+    let (log, port) = (folder.join("server.log"), server::free_port().to_string());
+    let (log_arg, dir) = (log.display().to_string(), folder.display().to_string());
+    let all = [&["--port", &port, "--save", "", "--logfile", &log_arg, "--dir", &dir], args].concat();
+    let mut child = command.args(all).stdin(Stdio::null()).spawn().expect("the server starts");
+    let read = || std::fs::read_to_string(&log).unwrap_or_default();
+    while !read().contains("Ready to accept connections tcp\n") {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        assert!(child.try_wait().expect("a child").is_none(), "it ended: {}", read());
+    }
+    let _ = child.kill();
+    let _ = child.wait();
+    let text = read();
+    let line = text.lines().find_map(|line| line.find("Running mode").map(|at| &line[at..]));
+    line.unwrap_or_default().replace(&port, "PORT")
+}
+
+#[test]
+fn the_log_names_the_mode() {
+    let Some(real) = oracle::server(&format!("redis-{RELEASE}")) else { return };
+    for args in [&["--cluster-enabled", "yes"][..], &["--cluster-enabled", "no"]] {
+        assert_eq!(
+            mode_line(server::drop_in(RELEASE), args),
+            mode_line(Command::new(&real), args),
+            "{args:?}"
+        );
+    }
+}
+
+#[test]
+fn a_small_limit_of_output_lets_small_replies_pass() {
+    let args = ["--client-output-buffer-limit", "normal", "1", "2", "3"];
+    let Some(theirs) = Server::redis(RELEASE, &args) else { return };
+    let ours = Server::drop_in(RELEASE, &args);
+    let (mut ours, mut theirs) = (ours.connect(), theirs.connect());
+    for request in [&["CONFIG", "GET", "client-output-buffer-limit"][..], &["PING"]] {
+        ours.send(request);
+        theirs.send(request);
+        assert_eq!(text(&ours.receive()), text(&theirs.receive()), "{request:?}");
+    }
+}
+
 #[test]
 fn renamed_commands_answer_the_same() {
     let args = [

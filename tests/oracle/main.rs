@@ -6,6 +6,7 @@ mod support;
 mod acl_file;
 mod cluster;
 mod commands;
+mod config_file;
 mod drop_in;
 mod dump;
 mod families;

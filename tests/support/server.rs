@@ -57,6 +57,18 @@ impl Server {
         Server::spawn(format!("redlatch as the server of {release}"), command, args)
     }
 
+    /// Starts the binary under test, or a real server, of a release with a configuration file. `None`: there is no such server.
+    pub fn with_file(release: &str, is_real: bool, file: &str) -> Option<Server> {
+        let name =
+            if release.starts_with("valkey") { release.to_owned() } else { format!("redis-{release}") };
+        let mut command = match is_real {
+            true => Command::new(oracle::server(&name)?),
+            false => drop_in(release),
+        };
+        command.arg(file);
+        Some(Server::spawn(format!("the server of {release} with {file}"), command, &[]))
+    }
+
     fn start(name: String, program: PathBuf, args: &[&str]) -> Server {
         Server::spawn(name, Command::new(program), args)
     }

@@ -160,11 +160,12 @@ pub fn greet_sentinel(sentinel: &Sentinel, port: &str) {
 }
 
 /// Writes the lines that a server writes when it accepts connections.
-pub fn greet_ready(version: Version, endpoints: impl Iterator<Item = Endpoint>) {
+pub fn greet_ready(version: Version, is_clustered: bool, endpoints: impl Iterator<Item = Endpoint>) {
     let endpoints: Vec<Endpoint> = endpoints.collect();
     let tcp = endpoints.iter().find_map(Endpoint::tcp_port);
     let tls = endpoints.iter().find_map(Endpoint::tls_port);
-    tracing::info!("Running mode=standalone, port={}.", tcp.or(tls).unwrap_or(0));
+    let mode = if is_clustered { "cluster" } else { "standalone" };
+    tracing::info!("Running mode={mode}, port={}.", tcp.or(tls).unwrap_or(0));
     tracing::info!("Server initialized");
     tracing::info!("This is Redlatch {} in place of {}", env!("CARGO_PKG_VERSION"), version.title());
     if version < Version::V7_2 {

@@ -5,6 +5,7 @@ mod explain;
 pub mod log;
 pub mod process;
 
+pub use crate::net::without_number;
 pub use explain::explain;
 
 use std::path::Path;
@@ -84,11 +85,6 @@ pub fn refuse_not_served(args: &[String]) -> Result<(), ExitCode> {
         }
         None => Ok(()),
     }
-}
-
-/// Returns the text of an error of the system as C programs print it, without its number.
-pub fn without_number(error: &std::io::Error) -> String {
-    error.to_string().split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// Begins the message about a configuration that is refused.

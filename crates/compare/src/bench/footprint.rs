@@ -16,6 +16,11 @@ const THINGS: &[Thing] = &[
         from: From::One("EVALSHA {acquire} 1 {key} 3600000 {holder}"),
     },
     Thing { name: "a string of 16 bytes", count: 1_000_000, from: From::One("SET {key} {value}") },
+    Thing {
+        name: "an entry of a stream, with a field of 16 bytes",
+        count: 1_000_000,
+        from: From::One("XADD {channel} * field {value}"),
+    },
     Thing { name: "an idle connection", count: 2_000, from: From::Each("PING") },
     Thing { name: "a subscriber of one channel", count: 2_000, from: From::Each("SUBSCRIBE {channel}") },
     Thing { name: "a client that waits in BLPOP", count: 2_000, from: From::EachWaits("BLPOP {key} 0") },

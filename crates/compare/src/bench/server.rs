@@ -34,7 +34,7 @@ impl Server {
 
     /// Starts a redlatch as a child process.
     pub fn spawn() -> Result<Server, String> {
-        let own = Target::spawn(Version::V7_4, Stdio::inherit())?;
+        let own = Target::spawn(Version::V7_4, false, Stdio::inherit())?;
         Server::new(own.addr, Some(own))
     }
 

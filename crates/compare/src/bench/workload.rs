@@ -32,6 +32,9 @@ const SCRIPTS: &[(&str, &str)] = &[
     ("write_release", include_str!("scripts/write_release.lua")),
 ];
 
+/// The library of the function that a workload calls.
+const LIBRARY: &str = "#!lua name=redlatch_bench\nredis.register_function('redlatch_bench_get', function(keys) return redis.call('GET', keys[1]) end)";
+
 const PREFIX: &str = "redlatch-bench";
 
 pub const WORKLOADS: &[Workload] = &[
@@ -97,6 +100,46 @@ pub const WORKLOADS: &[Workload] = &[
         ],
     },
     Workload {
+        name: "xadd",
+        about: "XADD of one field to a stream of 1000 entries",
+        before: &[],
+        steps: &["XADD {key} MAXLEN ~ 1000 * field {value}"],
+    },
+    Workload {
+        name: "xreadgroup",
+        about: "an entry is added, and a group reads it",
+        before: &["XGROUP CREATE {key} group 0 MKSTREAM"],
+        steps: &[
+            "XADD {key} MAXLEN ~ 1000 * field {value}",
+            "XREADGROUP GROUP group {holder} COUNT 1 NOACK STREAMS {key} >",
+        ],
+    },
+    Workload { name: "setbit", about: "SETBIT in 2 kB", before: &[], steps: &["SETBIT {key} 16000 1"] },
+    Workload {
+        name: "pfadd",
+        about: "PFADD of an element that is there",
+        before: &[],
+        steps: &["PFADD {key} {holder}"],
+    },
+    Workload {
+        name: "geosearch",
+        about: "GEOSEARCH that finds two of three",
+        before: &["GEOADD {key} 13.361389 38.115556 a 15.087269 37.502669 b 2.349014 48.864716 c"],
+        steps: &["GEOSEARCH {key} FROMLONLAT 15 37 BYRADIUS 200 km ASC"],
+    },
+    Workload {
+        name: "fcall",
+        about: "FCALL of a function that gets a key",
+        before: &["SET {key} {value}"],
+        steps: &["FCALL redlatch_bench_get 1 {key}"],
+    },
+    Workload {
+        name: "tracking",
+        about: "a key is read under CLIENT TRACKING, then changed",
+        before: &["SET {key} {value}"],
+        steps: &["CLIENT TRACKING ON", "GET {key}", "SET {key} {value}"],
+    },
+    Workload {
         name: WAKEUP,
         about: "from a PUBLISH until a subscriber has the message",
         before: &[],
@@ -114,9 +157,10 @@ pub fn script(name: &str) -> Option<&'static str> {
     SCRIPTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// Returns the requests that load all scripts.
+/// Returns the requests that load all scripts and the library.
 pub fn load_scripts() -> impl Iterator<Item = Vec<u8>> {
-    SCRIPTS.iter().map(|(_, text)| encode(&["SCRIPT", "LOAD", text]))
+    let scripts = SCRIPTS.iter().map(|(_, text)| encode(&["SCRIPT", "LOAD", text]));
+    scripts.chain([encode(&["FUNCTION", "LOAD", "REPLACE", LIBRARY])])
 }
 
 /// Returns the request that subscribes to the channel of [`WAKEUP`].
@@ -143,7 +187,7 @@ impl Workload {
 
 /// Returns the request that removes everything that the workloads have written for a key.
 pub fn clean(key: usize) -> Vec<u8> {
-    request("DEL {key} {key}:queue {key}:due {key}:{holder}:1 {key}:{other}:1", key)
+    request("DEL {key} {channel} {key}:queue {key}:due {key}:{holder}:1 {key}:{other}:1", key)
 }
 
 /// Encodes a line as a request, with the placeholders replaced.

@@ -51,11 +51,12 @@ pub fn same(ours: &[u8], theirs: &[u8], how: Compare) -> bool {
         Compare::Exactly => false,
         Compare::AnyOrder => sorted_lines(ours) == sorted_lines(theirs),
         Compare::Nearly => nearly(ours, theirs),
-        Compare::Kind => {
-            ours.first() == theirs.first()
-                && ours.first() != Some(&b'-')
-                && lines(ours).count() == lines(theirs).count()
-        }
+        Compare::Kind => match (ours.first(), theirs.first()) {
+            (Some(a), Some(b)) if a != b => false,
+            (Some(b'-'), _) => false,
+            (Some(b'*' | b'%' | b'~' | b'>'), _) => elements(ours).len() == elements(theirs).len(),
+            _ => ours.starts_with(b"$-1") == theirs.starts_with(b"$-1"),
+        },
     }
 }
 
@@ -99,5 +100,8 @@ mod tests {
         assert!(same(b":1000\r\n", b":1001\r\n", Compare::Nearly));
         assert!(!same(b":-1\r\n", b":5\r\n", Compare::Nearly));
         assert!(!same(b"-ERR a\r\n", b"-ERR b\r\n", Compare::Kind));
+        assert!(same(b"$1\r\na\r\n", b"$2\r\n\r\n\r\n", Compare::Kind));
+        assert!(!same(b"$1\r\na\r\n", b"$-1\r\n", Compare::Kind));
+        assert!(!same(a, b"*1\r\n$1\r\na\r\n", Compare::Kind));
     }
 }

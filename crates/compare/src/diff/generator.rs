@@ -86,6 +86,10 @@ impl Generator {
                 }
             }
         }
+        if self.family.name == shapes::TRACKING_FAMILY {
+            // Broadcasts of requests that arrive together are sent together.
+            steps.iter_mut().for_each(|step| step.stands_alone = true);
+        }
         steps
     }
 

@@ -98,7 +98,7 @@ pub fn run(options: &Options, out: &mut dyn Write, progress: &mut dyn FnMut(&str
     let version = theirs.version();
     let ours = match &options.subject {
         Some(address) => Target::at(address)?,
-        None => Target::spawn(version, Stdio::inherit())?,
+        None => Target::spawn(version, theirs.permits_debug()?, Stdio::inherit())?,
     };
     let mut families = Vec::new();
     for name in &options.families {

@@ -1,6 +1,8 @@
 //! Generates input for the Lua libraries, and HyperLogLogs. Almost valid data finds more bugs than valid or random data.
 
 use redlatch_core::rng::Rng;
+use redlatch_core::store::{StringValue, Value, rdb};
+use redlatch_core::version::Version;
 
 fn pick<'a>(rng: &mut Rng, from: &[&'a [u8]]) -> &'a [u8] {
     from[rng.below(from.len())]
@@ -9,6 +11,25 @@ fn pick<'a>(rng: &mut Rng, from: &[&'a [u8]]) -> &'a [u8] {
 /// Generates random bytes, fewer than `most`.
 pub fn bytes(rng: &mut Rng, most: usize) -> Vec<u8> {
     (0..rng.below(most)).map(|_| rng.below(256) as u8).collect()
+}
+
+/// Generates what DUMP returns for a string, which every release reads. One in four is damaged.
+pub fn dumped(rng: &mut Rng) -> Vec<u8> {
+    let text: &[u8] = pick(
+        rng,
+        &[b"", b"a", b"12", b"-70000", b"1e3", b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", b"\x00\xff"],
+    );
+    let mut dumped = rdb::dump(&Value::String(StringValue::new(text)), Version::V7_0, rng.below(2) == 0);
+    match rng.below(12) {
+        0 => dumped.truncate(rng.below(dumped.len())),
+        1 => {
+            let at = rng.below(dumped.len());
+            dumped[at] ^= 1 << rng.below(8);
+        }
+        2 => dumped = bytes(rng, 20),
+        _ => {}
+    }
+    dumped
 }
 
 /// Generates a format of `struct.pack`.

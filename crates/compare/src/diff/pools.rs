@@ -248,6 +248,8 @@ impl Pools {
             "newid" => return self.new_entry_id().into_bytes(),
             "id" if !self.once_in(12) => return self.entry_id().into_bytes(),
             "id" => self.pick(ODD_IDS),
+            "prefix" => self.pick(&["", "s", "k", "s1", "h", "zz", "k1", "h1"]),
+            "dumped" => return super::payloads::dumped(&mut self.rng),
             "far" => FAR,
             "farid" => return format!("{FAR_MS}-{}", 1 + self.rng.below(20)).into(),
             "newfarid" => return format!("{FAR_MS}-*").into(),

@@ -13,6 +13,8 @@ pub struct Target {
     /// The process, if this value has started it; dropping the value kills it.
     child: Option<Child>,
     version: Version,
+    /// Whether a server that this value has started lets its clients use DEBUG.
+    debugs: bool,
 }
 
 impl Target {
@@ -45,14 +47,15 @@ impl Target {
         }
         let line = full.splitn(3, '.').take(2).collect::<Vec<_>>().join(".");
         let version = line.parse().map_err(|why| format!("{address} is of release {full}: {why}"))?;
-        Ok(Target { addr, child: None, version })
+        Ok(Target { addr, child: None, version, debugs: false })
     }
 
-    /// Starts a redlatch on a free port.
-    pub fn spawn(version: Version, stderr: Stdio) -> Result<Target, String> {
+    /// Starts a redlatch on a free port. `debugs`: it lets its clients use DEBUG.
+    pub fn spawn(version: Version, debugs: bool, stderr: Stdio) -> Result<Target, String> {
         let cannot = |error: std::io::Error| format!("cannot start a redlatch: {error}");
         let mut child = Command::new(std::env::current_exe().map_err(cannot)?)
             .args([super::SUBJECT, "--port", "0", "--redis-version", &version.to_string()])
+            .args(["--enable-debug-command", if debugs { "local" } else { "no" }])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(stderr)
@@ -68,12 +71,21 @@ impl Target {
             }
         }
         match addr {
-            Some(addr) => Ok(Target { addr, child: Some(child), version }),
+            Some(addr) => Ok(Target { addr, child: Some(child), version, debugs }),
             None => {
                 stop(&mut child);
                 Err("the redlatch did not become ready".to_owned())
             }
         }
+    }
+
+    /// Returns whether the server lets its clients use DEBUG.
+    ///
+    /// # Errors
+    /// The server cannot be reached.
+    pub fn permits_debug(&self) -> Result<bool, String> {
+        let reply = Link::open(self.addr)?.call(&["DEBUG", "SLEEP", "0"]);
+        Ok(reply.is_some_and(|reply| reply.starts_with(b"+")))
     }
 
     pub fn version(&self) -> Version {
@@ -86,7 +98,7 @@ impl Target {
             return Ok(false);
         }
         // The standard error of the first process has shown the cause already.
-        *self = Target::spawn(self.version, Stdio::null())?;
+        *self = Target::spawn(self.version, self.debugs, Stdio::null())?;
         Ok(true)
     }
 }

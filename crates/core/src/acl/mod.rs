@@ -5,12 +5,14 @@
 //! - [`selector`]: one set of permissions; a user has a root selector and may have more.
 //! - [`catalog`]: the numbers of commands and their categories.
 //! - [`describe`]: users as ACL LIST and ACL GETUSER print them.
+//! - [`file`]: users as the file of users has them.
 //! - [`log`]: the entries of ACL LOG.
 //!
 //! This module decides; [`node`](crate::node) asks it before each command, and writes the errors.
 
 mod catalog;
 mod describe;
+pub mod file;
 pub mod log;
 mod password;
 mod selector;
@@ -63,8 +65,13 @@ impl Acl {
     pub fn new(config: &Config) -> Acl {
         let mut acl = Acl::of_settings(config);
         let context = Context::of(config);
+        let has_file = config.get("aclfile").is_some_and(|path| !path.is_empty());
         for words in &config.users {
-            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+            let mut words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
+            // The configuration changes the user that is there, a file of users replaces it.
+            if words[0] == DEFAULT_USER && !has_file {
+                words.insert(1, b"reset");
+            }
             // The settings have checked the rules.
             if let [name, rules @ ..] = &words[..]
                 && let Ok(user) = User::new(name, context).with_rules(rules, context)

@@ -171,6 +171,27 @@ impl User {
         Ok(user)
     }
 
+    /// Returns this user with those of the rules that are right, and the others.
+    pub(super) fn with_all_rules(
+        &self,
+        rules: &[&[u8]],
+        context: Context,
+    ) -> (User, Vec<(Vec<u8>, RuleError)>) {
+        let mut user = self.clone();
+        let rules = match join_selectors(rules, context.version) {
+            Ok(rules) => rules,
+            Err(ParseError::Unmatched(rule) | ParseError::Rule(rule, _)) => {
+                return (user, vec![(rule, RuleError::Syntax)]);
+            }
+        };
+        let refused =
+            rules.into_iter().filter_map(|rule| user.apply(&rule, context).err().map(|why| (rule, why)));
+        let refused = refused.collect();
+        let is_unrestricted = user.every_selector().any(Selector::is_unrestricted);
+        user.is_unrestricted = is_unrestricted;
+        (user, refused)
+    }
+
     fn apply(&mut self, rule: &[u8], context: Context) -> Result<(), RuleError> {
         match c_text(rule).to_ascii_lowercase().as_slice() {
             _ if rule.is_empty() => {}

@@ -3,8 +3,9 @@
 use super::command::*;
 use super::ctx::Ctx;
 use super::table;
-use crate::acl::{CATEGORIES, DEFAULT_USER, Denial, Selector, User, all_rows, categories};
+use crate::acl::{Acl, CATEGORIES, DEFAULT_USER, Denial, Selector, User, all_rows, categories};
 use crate::error::{self, Error, Outcome, c_text};
+use crate::node::errands::Task;
 use crate::num;
 use crate::version::Version;
 
@@ -391,18 +392,21 @@ fn check_file(ctx: &Ctx) -> Outcome {
     )))
 }
 
-/// Keeps the users as those of the ACL file, which is read at the start and never written.
+/// Makes the users those of the ACL file. The driver writes it, if it has files.
 fn save(ctx: &mut Ctx) -> Outcome {
     check_file(ctx)?;
     ctx.node.save_users();
-    ctx.reply.ok();
+    ctx.answer_after(ctx.node.config.has_driver.then_some(Task::SaveUsers));
     Ok(())
 }
 
-/// Replaces the users by those of the ACL file, as it was read or saved.
+/// Replaces the users by those of the ACL file: as the driver reads it or, without files, as it was read or saved.
 fn load(ctx: &mut Ctx) -> Outcome {
     check_file(ctx)?;
-    ctx.node.load_users();
-    ctx.reply.ok();
+    if !ctx.node.config.has_driver {
+        let loaded = Acl::new(&ctx.node.config);
+        ctx.node.load_users(&loaded);
+    }
+    ctx.answer_after(ctx.node.config.has_driver.then_some(Task::LoadUsers));
     Ok(())
 }

@@ -303,7 +303,11 @@ fn client_list(ctx: &mut Ctx) -> Outcome {
     let mut kind = None;
     let mut ids = None;
     if words.take_with("TYPE", 1) {
-        kind = Some(client_type(words.word()?)?);
+        let name = words.word()?;
+        if !words.is_empty() && !ctx.version().is_valkey() {
+            return Err(error::SYNTAX);
+        }
+        kind = Some(client_type(name)?);
     } else if words.take_with("ID", 1) {
         let mut list = Vec::new();
         while let Some(word) = words.pop() {
@@ -323,15 +327,15 @@ fn client_list(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-/// Parses an id of CLIENT LIST. Since 8.2 one that no client has is no error.
+/// Parses an id of CLIENT LIST. One that no client can have is an error of Valkey's alone.
 fn listed_id(word: &[u8], version: Version) -> Result<u64, Error> {
     let id = num::parse_i64(word);
     match id {
         Some(id @ 1..) => Ok(id as u64),
         Some(_) if version.is_valkey() => Err(Error::new("ERR client-id should be greater than 0")),
         None if version.is_valkey() => Err(error::SYNTAX),
-        Some(_) if version >= Version::V8_2 => Ok(0),
-        _ => Err(Error::new("ERR Invalid client ID")),
+        Some(_) => Ok(0),
+        None => Err(Error::new("ERR Invalid client ID")),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
+use crate::node::errands::Task;
 
 pub const COMMANDS: &[Command] = &[Command {
     name: "config",
@@ -125,6 +126,10 @@ fn config_resetstat(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
-fn config_rewrite(_: &mut Ctx) -> Outcome {
-    Err(Error::new("ERR The server is running without a config file"))
+fn config_rewrite(ctx: &mut Ctx) -> Outcome {
+    if ctx.node.config.config_file.is_none() {
+        return Err(Error::new("ERR The server is running without a config file"));
+    }
+    ctx.answer_after(Some(Task::RewriteConfig));
+    Ok(())
 }

@@ -23,6 +23,7 @@ use crate::error::{self, Error};
 use crate::long_double::LongDouble;
 use crate::node::Node;
 use crate::node::blocking::timeout_reply;
+use crate::node::errands::{Errand, Task};
 use crate::node::notify::Class;
 use crate::node::session::{Session, SessionId, TimeoutReply, Wait};
 use crate::num;
@@ -460,6 +461,17 @@ impl<'a> Ctx<'a> {
     /// Returns whether the call may block: calls of transactions and scripts may not.
     pub fn may_wait(&self) -> bool {
         matches!(self.origin, Origin::Client | Origin::Blocked)
+    }
+
+    /// Replies OK, after the driver has done a task if there is one. Where the client cannot wait, the reply comes before.
+    pub fn answer_after(&mut self, task: Option<Task>) {
+        let Some(task) = task else { return self.reply.ok() };
+        let client = (self.origin == Origin::Client).then_some(self.id);
+        self.node.errands.push_back(Errand { task, client });
+        match client {
+            Some(_) => self.wait_for(Wait::Errand, &[], 0, TimeoutReply::Null),
+            None => self.reply.ok(),
+        }
     }
 
     /// Blocks the client until one of the keys is ready or `timeout_ms` has passed (0: no timeout). Where blocking is not

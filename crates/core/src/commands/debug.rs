@@ -8,7 +8,7 @@ use crate::node::session::{TimeoutReply, Wait};
 use crate::num;
 use crate::store::{StringValue, Value, rdb};
 use crate::version::Version;
-use crate::wire::Protocol;
+use crate::wire::{Protocol, Reply};
 
 pub const COMMANDS: &[Command] = &[Command {
     name: "debug",
@@ -341,6 +341,7 @@ fn debug_object(ctx: &mut Ctx) -> Outcome {
 
 /// Replies with a sample of each type of the protocol, for tests of clients.
 fn debug_protocol(ctx: &mut Ctx) -> Outcome {
+    let version = ctx.version();
     let reply = &mut *ctx.reply;
     match ctx.argv[2].to_ascii_lowercase().as_slice() {
         b"string" => reply.bulk(b"Hello World"),
@@ -371,10 +372,19 @@ fn debug_protocol(ctx: &mut Ctx) -> Outcome {
             return Err(Error::new("ERR RESP2 is not supported by this command"));
         }
         b"push" => {
-            reply.bulk(b"Some real reply following the push reply");
-            reply.push(2);
-            reply.bulk(b"server-cpu-usage");
-            reply.int(42);
+            let push = |out: &mut Reply| {
+                out.push(2);
+                out.bulk(b"server-cpu-usage");
+                out.int(42);
+            };
+            let text = b"Some real reply following the push reply";
+            if version < Version::V7_2 {
+                push(reply);
+                reply.bulk(text);
+            } else {
+                reply.bulk(text);
+                ctx.node.push_to(ctx.id, push);
+            }
         }
         b"attrib" => {
             if reply.protocol == Protocol::Resp3 {

@@ -61,8 +61,8 @@ fn add_entry(digest: &mut Digest, entry: &Entry, version: Version) {
         Value::Set(set) => set.iter().for_each(|member| digest.add(&member.to_vec())),
         Value::SortedSet(set) => {
             for (member, score) in set.iter() {
-                let text = match version < Version::V7_2 {
-                    true => num::format_g(score, 17),
+                let text = match version >= Version::V7_2 && score.is_finite() && score != 0.0 {
+                    true => num::shortest(score),
                     false => num::format_double(score, version),
                 };
                 let mut one = Digest::default();

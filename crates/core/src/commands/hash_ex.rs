@@ -5,7 +5,7 @@ use super::ctx::Ctx;
 use super::hash_fields::{self, Existence, Family, NewExpiry};
 use crate::error::Outcome;
 use crate::node::notify::Class;
-use crate::store::Hash;
+use crate::store::{Hash, Limits};
 
 pub const COMMANDS: &[Command] = &[
     Command {
@@ -89,7 +89,7 @@ fn hgetex(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let now_ms = ctx.now().wall_ms();
     let passed = passed_event(ctx);
-    let arguments = hash_fields::parse(ctx, 2, Family::Get);
+    let arguments = hash_fields::parse(ctx, first_option(ctx), Family::Get);
     if ctx.version().is_valkey() {
         arguments.clone()?;
     }
@@ -138,6 +138,12 @@ fn hgetex(ctx: &mut Ctx) -> Outcome {
     Ok(())
 }
 
+/// Returns the index of the first option. Valkey takes a key of the name FIELDS for the keyword as well.
+fn first_option(ctx: &Ctx) -> usize {
+    let is_keyword = ctx.version().is_valkey() && ctx.argv[1].eq_ignore_ascii_case(b"FIELDS");
+    if is_keyword { 1 } else { 2 }
+}
+
 /// Returns the event of fields that are deleted because their new expiry has passed.
 pub fn passed_event(ctx: &Ctx) -> &'static str {
     if ctx.version().is_valkey() { "hexpired" } else { "hdel" }
@@ -146,7 +152,7 @@ pub fn passed_event(ctx: &Ctx) -> &'static str {
 fn hsetex(ctx: &mut Ctx) -> Outcome {
     let key = ctx.argv[1];
     let now_ms = ctx.now().wall_ms();
-    let mut arguments = hash_fields::parse(ctx, 2, Family::Set)?;
+    let mut arguments = hash_fields::parse(ctx, first_option(ctx), Family::Set)?;
     let (pairs, _) = arguments.fields.as_chunks::<2>();
     let hash = ctx.edit::<Hash>(key)?;
     let has = |[field, _]: &[&[u8]; 2]| hash.as_ref().is_some_and(|hash| hash.contains(field, now_ms));
@@ -174,8 +180,16 @@ fn hsetex(ctx: &mut Ctx) -> Outcome {
 fn set_fields(ctx: &mut Ctx, key: &[u8], pairs: &[[&[u8]; 2]], expiry: NewExpiry) -> Outcome {
     let now_ms = ctx.now().wall_ms();
     let has_passed = matches!(expiry, NewExpiry::At(end_ms) if end_ms <= now_ms);
+    let keeps_encoding = has_passed && ctx.version().is_valkey();
     let mut edit = ctx.edit_or_create::<Hash>(key)?;
     let (hash, limits) = edit.with_limits();
+    // Valkey does not store fields that have expired already.
+    let unlimited = Limits {
+        hash_max_listpack_entries: usize::MAX,
+        hash_max_listpack_value: usize::MAX,
+        ..limits.clone()
+    };
+    let limits = if keeps_encoding { &unlimited } else { limits };
     hash.expect(pairs.len(), limits);
     if let NewExpiry::At(_) = expiry {
         hash.prepare_expiries(limits);

@@ -4,6 +4,8 @@
 //! A line `= letters name default Title` begins a section, which is in the default report or (`-`) not. The letters name the
 //! releases as in `docs.txt`.
 
+use std::collections::BTreeMap;
+
 use super::ctx::Ctx;
 use super::docs::letter;
 use super::modules::Module;
@@ -11,6 +13,7 @@ use crate::error::Outcome;
 use crate::node::Node;
 use crate::node::replication::{Replication, Role};
 use crate::node::session::SubscriptionKind;
+use crate::store::{Db, Entry, Value};
 use crate::version::Version;
 
 const FIELDS: &str = include_str!("info.txt");
@@ -63,6 +66,7 @@ fn write_field(report: &mut String, field: &str, node: &Node) {
         "{commandstats}" => *report += &command_stats(node),
         "{errorstats}" => *report += &error_stats(node),
         "{latencystats}" => *report += &latency_stats(node),
+        "{keysizes}" => *report += &key_sizes(node),
         "{keyspace}" => *report += &keyspace(node),
         _ => {
             match field.strip_suffix("{}") {
@@ -98,6 +102,7 @@ fn server(node: &Node, name: &str) -> Option<String> {
         "valkey_version" => version.full().to_owned(),
         "os" => format!("Redlatch {}", env!("CARGO_PKG_VERSION")),
         "process_id" => node.config.process_id.to_string(),
+        "config_file" => node.config.config_file.clone().unwrap_or_default(),
         "run_id" => node.run_id.clone(),
         "tcp_port" => port.to_owned(),
         "server_time_usec" => node.store.now.wall_us().to_string(),
@@ -311,16 +316,57 @@ fn error_stats(node: &Node) -> String {
     node.stats.errors().map(|(code, count)| format!("errorstat_{code}:count={count}\r\n")).collect()
 }
 
+/// Counts, for each database and type, the keys of each size: the length of a string, or how many elements others have.
+fn key_sizes(node: &Node) -> String {
+    let mut report = String::new();
+    for (index, db) in node.store.dbs.iter().enumerate() {
+        let mut counts = [const { BTreeMap::<usize, usize>::new() }; SIZED.len()];
+        for (_, _, entry) in db.iter() {
+            let (kind, size) = match &entry.value {
+                Value::String(string) => (0, string.len()),
+                Value::List(list) => (1, list.len()),
+                Value::Set(set) => (2, set.len()),
+                Value::SortedSet(set) => (3, set.len()),
+                Value::Hash(hash) => (4, hash.len()),
+                Value::Stream(_) => continue,
+            };
+            *counts[kind].entry(size.checked_ilog2().map_or(0, |power| 1 << power)).or_default() += 1;
+        }
+        for (name, counts) in SIZED.iter().zip(&counts).filter(|(_, counts)| !counts.is_empty()) {
+            let bins: Vec<String> =
+                counts.iter().map(|(least, count)| format!("{}={count}", short(*least))).collect();
+            report += &format!("db{index}_distrib_{name}:{}\r\n", bins.join(","));
+        }
+    }
+    report
+}
+
+/// The types of values in the order in which their sizes are reported.
+const SIZED: [&str; 5] = ["strings_sizes", "lists_items", "sets_items", "zsets_items", "hashes_items"];
+
+/// Returns a power of two with its unit.
+fn short(number: usize) -> String {
+    const UNITS: [&str; 7] = ["", "K", "M", "G", "T", "P", "E"];
+    let thousands = number.checked_ilog2().unwrap_or(0) / 10;
+    format!("{}{}", number >> (10 * thousands), UNITS[thousands as usize])
+}
+
 fn keyspace(node: &Node) -> String {
-    let subexpiry = match node.config.version {
-        version if version >= Version::V7_4 => ",subexpiry=0",
-        version if version.is_valkey_since(Version::Valkey9_0) => ",keys_with_volatile_items=0",
-        _ => "",
+    let version = node.config.version;
+    let has_timed_fields =
+        |entry: &Entry| matches!(&entry.value, Value::Hash(hash) if hash.next_expiry_ms().is_some());
+    let timed = |db: &Db| db.iter().filter(|(_, _, entry)| has_timed_fields(entry)).count();
+    let subexpiry = |db: &Db| match version {
+        version if version >= Version::V7_4 => format!(",subexpiry={}", timed(db)),
+        version if version.is_valkey_since(Version::Valkey9_0) => {
+            format!(",keys_with_volatile_items={}", timed(db))
+        }
+        _ => String::new(),
     };
     (node.store.dbs.iter().enumerate())
         .filter(|(_, db)| !db.is_empty())
         .map(|(index, db)| {
-            format!("db{index}:keys={},expires={},avg_ttl=0{subexpiry}\r\n", db.len(), db.volatile())
+            format!("db{index}:keys={},expires={},avg_ttl=0{}\r\n", db.len(), db.volatile(), subexpiry(db))
         })
         .collect()
 }

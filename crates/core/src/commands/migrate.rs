@@ -1,9 +1,10 @@
-//! MIGRATE: moves keys to another server, which has to be a node of the same world.
+//! MIGRATE: moves keys to another server: a node of the same world, or one that the driver reaches.
 
 use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
-use crate::node::migration::{Migration, MovedKey, WRITE_FAILED};
+use crate::node::errands::Task;
+use crate::node::migration::{Migration, MovedKey, Target, WRITE_FAILED};
 use crate::node::replication::Wish;
 use crate::node::session::{TimeoutReply, Wait};
 use crate::num;
@@ -93,23 +94,31 @@ impl<'a> Options<'a> {
 
 fn migrate(ctx: &mut Ctx) -> Outcome {
     let options = Options::parse(ctx)?;
-    ctx.int(5)?;
+    let timeout_ms = ctx.int(5)?;
     let db = ctx.int(4)?;
     let keys: Vec<MovedKey> = options.keys.iter().filter_map(|key| moved(ctx, key)).collect();
     if keys.is_empty() {
         ctx.reply.status("NOKEY");
         return Ok(());
     }
-    let target = node_at(ctx, ctx.argv[1], ctx.argv[2])?;
+    let target = target(ctx, timeout_ms)?;
     if !ctx.may_wait() {
         return Err(WRITE_FAILED);
     }
     let Options { copies, replaces, credentials, .. } = options;
     let credentials = credentials.iter().map(|word| word.to_vec()).collect();
+    // A slot that a node imports takes keys only from whoever follows a redirection.
+    let restore = if ctx.node.cluster.is_some() { "RESTORE-ASKING" } else { "RESTORE" };
+    let is_outside = matches!(target, Target::Outside { .. });
+    let (client, from_db) = (ctx.id, ctx.db());
     let migration =
-        Migration { client: ctx.id, from_db: ctx.db(), target, db, credentials, keys, copies, replaces };
-    ctx.wait_for(Wait::Migration, &[], 0, TimeoutReply::Null);
-    ctx.node.replication.wish = Some(Wish::Migrate(Box::new(migration)));
+        Box::new(Migration { client, from_db, target, db, credentials, keys, copies, replaces, restore });
+    if is_outside {
+        ctx.answer_after(Some(Task::Migrate(migration)));
+    } else {
+        ctx.wait_for(Wait::Migration, &[], 0, TimeoutReply::Null);
+        ctx.node.replication.wish = Some(Wish::Migrate(migration));
+    }
     Ok(())
 }
 
@@ -123,18 +132,34 @@ fn moved(ctx: &mut Ctx, key: &[u8]) -> Option<MovedKey> {
     Some(MovedKey { key: key.into(), ttl_ms, payload: rdb::dump(&entry.value, version, compress) })
 }
 
-/// Returns the node that listens on an address.
+/// How long each step may take if the client gives no time.
+const DEFAULT_TIMEOUT_MS: u64 = 1000;
+
+/// Returns whom the request names: the node that listens there, or a server outside.
 ///
 /// # Errors
-/// Fails as if nobody listened there: only nodes of the same world can be reached.
-fn node_at(ctx: &Ctx, host: &[u8], port: &[u8]) -> Result<usize, Error> {
-    let is_address = host.eq_ignore_ascii_case(b"localhost")
-        || std::str::from_utf8(host).is_ok_and(|host| host.parse::<std::net::IpAddr>().is_ok());
-    if !is_address {
-        return Err(CONNECTION_FAILED);
-    }
+/// Fails as if nobody listened there if it is outside and there is no driver, or if it is the node itself.
+fn target(ctx: &Ctx, timeout_ms: i64) -> Result<Target, Error> {
+    let (host, port) = (ctx.argv[1], ctx.argv[2]);
     let is_local = host.eq_ignore_ascii_case(b"localhost") || host == b"127.0.0.1" || host == b"::1";
     let mut ports = ctx.node.replication.ports.iter().enumerate();
-    let found = ports.find(|(_, known)| num::parse_i64(port).is_some() && known.as_bytes() == port);
-    found.filter(|(node, _)| is_local && *node != ctx.node.index).map(|(node, _)| node).ok_or(WRITE_FAILED)
+    let node = ports.find(|(_, known)| num::parse_i64(port).is_some() && known.as_bytes() == port);
+    match node.filter(|_| is_local) {
+        Some((node, _)) if node == ctx.node.index => Err(WRITE_FAILED),
+        Some((node, _)) => Ok(Target::Node(node)),
+        None if ctx.node.config.has_driver => {
+            let text = |word: &[u8]| String::from_utf8_lossy(word).into_owned();
+            let timeout_ms =
+                u64::try_from(timeout_ms).ok().filter(|ms| *ms > 0).unwrap_or(DEFAULT_TIMEOUT_MS);
+            Ok(Target::Outside { host: text(host), port: text(port), timeout_ms })
+        }
+        None => Err(unreachable(host)),
+    }
+}
+
+/// Returns the error for a server that nobody can reach.
+fn unreachable(host: &[u8]) -> Error {
+    let is_address = host.eq_ignore_ascii_case(b"localhost")
+        || std::str::from_utf8(host).is_ok_and(|host| host.parse::<std::net::IpAddr>().is_ok());
+    if is_address { WRITE_FAILED } else { CONNECTION_FAILED }
 }

@@ -37,6 +37,7 @@ mod keys;
 mod lcs;
 mod list_moves;
 mod lists;
+mod memory_stats;
 mod migrate;
 mod modules;
 mod observability;

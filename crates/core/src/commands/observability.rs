@@ -143,7 +143,7 @@ pub const COMMANDS: &[Command] = &[
                 tips: &["nondeterministic_output", "request_policy:all_shards", "response_policy:special"],
                 summary: "Gives details of memory use.",
                 complexity: "O(1)",
-                run: memory_stats,
+                run: super::memory_stats::reply,
                 ..Command::of(Group::Server)
             },
             Command {
@@ -375,19 +375,6 @@ fn memory_usage(ctx: &mut Ctx) -> Outcome {
 
 fn memory_doctor(ctx: &mut Ctx) -> Outcome {
     ctx.reply.verbatim(b"txt", b"Nothing to report: the memory in use is an estimate here.\n");
-    Ok(())
-}
-
-fn memory_stats(ctx: &mut Ctx) -> Outcome {
-    let keys: usize = ctx.node.store.dbs.iter().map(|db| db.len()).sum();
-    let bytes = ctx.node.used_memory() as usize;
-    ctx.reply.map(3);
-    for (name, value) in
-        [("keys.count", keys), ("dataset.bytes", bytes), ("clients.normal", ctx.node.sessions.len())]
-    {
-        ctx.reply.bulk(name.as_bytes());
-        ctx.reply.int(value as i64);
-    }
     Ok(())
 }
 

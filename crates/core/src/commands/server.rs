@@ -423,6 +423,15 @@ fn shutdown(ctx: &mut Ctx) -> Outcome {
 }
 
 fn lolwut(ctx: &mut Ctx) -> Outcome {
+    if ctx.argv.len() > 2 && ctx.argv[1].eq_ignore_ascii_case(b"VERSION") {
+        // The size of the drawing of a release.
+        let numbers = match ctx.int(2)? {
+            5 => 3,
+            6 => 2,
+            _ => 0,
+        };
+        (3..ctx.argv.len().min(3 + numbers)).try_for_each(|at| ctx.int(at).map(drop))?;
+    }
     // Valkey said Redis here until 9.0.
     let version = ctx.version();
     let product = if version.is_valkey_since(Version::Valkey9_0) { "Valkey" } else { "Redis" };

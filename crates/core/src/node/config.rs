@@ -4,6 +4,7 @@
 //! expect. Parameters that change the behaviour of Redlatch are also fields here, kept in step with their rows.
 
 mod params;
+mod rewrite;
 
 use std::borrow::Cow;
 
@@ -71,6 +72,11 @@ pub struct Config {
     pub version: Version,
     /// The process id that INFO reports; 0 in a process that runs no server.
     pub process_id: u32,
+    /// The file of the configuration, as the driver found it. CONFIG REWRITE asks the driver to write it.
+    pub config_file: Option<String>,
+    /// Whether a driver reads and writes `aclfile` and connects to other servers. Without it ACL SAVE and ACL LOAD keep the users
+    /// in memory, and MIGRATE reaches no server outside of the world.
+    pub has_driver: bool,
     /// The values as text, in the same order as [`PARAMS`].
     values: Vec<String>,
     pub databases: usize,
@@ -114,6 +120,8 @@ impl Config {
         let mut config = Config {
             version,
             process_id: 0,
+            config_file: None,
+            has_driver: false,
             values: PARAMS.iter().map(|param| param.default_in(version).to_owned()).collect(),
             databases: 16,
             maxclients: 0,

@@ -17,6 +17,9 @@ use crate::wire::Reply;
 /// Commands that run at once inside a transaction instead of being queued.
 const NOT_QUEUED: [&str; 6] = ["exec", "discard", "multi", "watch", "quit", "reset"];
 
+/// The bytes of output that Redis keeps with the client and does not count against its limit.
+const UNCOUNTED_OUTPUT: u64 = 16 << 10;
+
 impl Node {
     /// Executes one request of a client that is ready for it.
     pub fn execute(&mut self, id: SessionId, argv: &[&[u8]]) {
@@ -305,7 +308,10 @@ impl Node {
     /// Disconnects a client whose unread output exceeds `client-output-buffer-limit`.
     pub(super) fn limit_output(&mut self, id: SessionId) {
         let session = &mut self.sessions[id];
-        let limit = self.config.output_limit(session);
+        let limit = match self.config.output_limit(session) {
+            0 => 0,
+            bytes => bytes.max(UNCOUNTED_OUTPUT),
+        };
         let too_much = limit > 0 && session.output.len() as u64 > limit || session.reads_nothing;
         if too_much && !session.closing {
             self.kill_session(id);

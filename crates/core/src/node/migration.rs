@@ -7,21 +7,35 @@ use crate::node::notify::Class;
 use crate::wire::value::Value;
 
 pub const WRITE_FAILED: Error = Error::new("IOERR error or timeout writing to target instance");
-const READ_FAILED: Error = Error::new("IOERR error or timeout reading from target instance");
+const READ_FAILED: Error = Error::new("IOERR error or timeout reading to target instance");
 
-/// What MIGRATE asks for. The world carries it out when the event ends.
+/// What MIGRATE asks for. The world carries it out when the event ends, or the driver if the target is outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Migration {
     pub client: SessionId,
     pub from_db: usize,
-    /// The number of the node that receives the keys, and of the database there, as the client gave it.
-    pub target: usize,
+    pub target: Target,
+    /// The number of the database there, as the client gave it.
     pub db: i64,
     /// The arguments of AUTH.
     pub credentials: Vec<Vec<u8>>,
     pub keys: Vec<MovedKey>,
     pub copies: bool,
     pub replaces: bool,
+    /// The command that stores a key.
+    pub restore: &'static str,
+}
+
+/// Where keys are moved to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    Node(usize),
+    Outside {
+        host: String,
+        port: String,
+        /// How long it may take to connect, to write and to read each.
+        timeout_ms: u64,
+    },
 }
 
 /// A serialized key.
@@ -33,42 +47,70 @@ pub struct MovedKey {
     pub payload: Vec<u8>,
 }
 
+impl Migration {
+    /// Returns the requests that the target gets, each of which it answers with one line.
+    pub fn requests(&self) -> Vec<Vec<Vec<u8>>> {
+        let mut requests = Vec::new();
+        if !self.credentials.is_empty() {
+            requests.push([vec![b"AUTH".to_vec()], self.credentials.clone()].concat());
+        }
+        requests.push(vec![b"SELECT".to_vec(), self.db.to_string().into_bytes()]);
+        for MovedKey { key, ttl_ms, payload } in &self.keys {
+            let ttl = ttl_ms.to_string().into_bytes();
+            let mut request = vec![self.restore.into(), key.to_vec(), ttl, payload.clone()];
+            if self.replaces {
+                request.push(b"REPLACE".to_vec());
+            }
+            requests.push(request);
+        }
+        requests
+    }
+
+    /// Returns for each key whether it has arrived, and the first error, given the outcomes of the requests.
+    fn judge(&self, outcomes: &[Result<(), Error>]) -> (Vec<bool>, Option<Error>) {
+        let (before, of_keys) = outcomes.split_at(outcomes.len() - self.keys.len());
+        let is_refused = before.iter().any(Result::is_err);
+        let failure = outcomes.iter().find_map(|outcome| outcome.clone().err());
+        // A key that could not be stored stays where it is, and the others go on.
+        let arrived =
+            of_keys.iter().enumerate().map(|(at, outcome)| outcome.is_ok() && !(is_refused && at == 0));
+        (arrived.collect(), failure)
+    }
+
+    /// Returns what the lines mean that a server outside has answered. Those that are missing could not be read.
+    fn read(&self, lines: &[u8]) -> Vec<Result<(), Error>> {
+        let mut lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let outcome = |line: Option<&[u8]>| match line {
+            None => Err(READ_FAILED),
+            Some([b'-', text @ ..]) => Err(refused(text.trim_ascii_end())),
+            Some(_) => Ok(()),
+        };
+        (0..self.requests().len()).map(|_| outcome(lines.next())).collect()
+    }
+}
+
+/// Returns what the client is told about an error of the target.
+fn refused(text: &[u8]) -> Error {
+    Error::owned([b"ERR Target instance replied with error: ", text].concat())
+}
+
 impl Node {
-    /// Receives the keys of another node. Returns how many arrived, for each key whether it did, and the first error.
+    /// Receives the keys of another node. Returns for each key whether it arrived, and the first error.
     pub fn receive(&mut self, migration: &Migration) -> (Vec<bool>, Option<Error>) {
-        let none = vec![false; migration.keys.len()];
         if self.stopped || self.paused {
-            return (none, Some(WRITE_FAILED));
+            return (vec![false; migration.keys.len()], Some(WRITE_FAILED));
         }
         let id = self.open("127.0.0.1:0".to_owned(), "127.0.0.1:0".to_owned(), false);
-        let mut results = Vec::new();
-        let mut failure = None;
-        let auth: Vec<&[u8]> =
-            std::iter::once(&b"AUTH"[..]).chain(migration.credentials.iter().map(Vec::as_slice)).collect();
-        if auth.len() > 1 {
-            failure = self.ask(id, &auth).err();
-        }
-        // A slot that this node imports takes keys only from whoever follows a redirection.
-        let restore: &[u8] = if self.cluster.is_some() { b"RESTORE-ASKING" } else { b"RESTORE" };
-        let db = migration.db.to_string();
-        failure = self.ask(id, &[b"SELECT", db.as_bytes()]).err().filter(|_| failure.is_none()).or(failure);
-        for MovedKey { key, ttl_ms, payload } in &migration.keys {
-            let ttl = ttl_ms.to_string();
-            let mut call: Vec<&[u8]> = vec![restore, key, ttl.as_bytes(), payload];
-            if migration.replaces {
-                call.push(b"REPLACE");
-            }
-            // A key that could not be selected or stored stays where it is, and the others go on.
-            let result =
-                if failure.is_some() && results.is_empty() { None } else { Some(self.ask(id, &call)) };
-            let error = result.as_ref().and_then(|result| result.clone().err());
-            results.push(result.is_some_and(|result| result.is_ok()));
-            failure = failure.or(error);
-        }
+        let requests = migration.requests();
+        let ask = |request: &Vec<Vec<u8>>| {
+            let argv: Vec<&[u8]> = request.iter().map(Vec::as_slice).collect();
+            self.ask(id, &argv)
+        };
+        let outcomes: Vec<Result<(), Error>> = requests.iter().map(ask).collect();
         if self.sessions.get(id).is_some() {
             self.close(id);
         }
-        (results, failure)
+        migration.judge(&outcomes)
     }
 
     /// Executes a command of a client that waits for the reply.
@@ -82,11 +124,21 @@ impl Node {
         session.output.take_ready(&mut bytes);
         match Value::decode(&bytes) {
             Ok(Some((reply, _))) => match reply.as_error() {
-                Some(text) => Err(format!("ERR Target instance replied with error: {text}").into()),
+                Some(text) => Err(refused(text.as_bytes())),
                 None => Ok(()),
             },
             _ => Err(READ_FAILED),
         }
+    }
+
+    /// Ends a MIGRATE to a server outside, which has answered with these lines, or why there are none.
+    pub fn end_journey(&mut self, migration: &Migration, outcome: Result<&[u8], &[u8]>) {
+        let outcomes = match outcome {
+            Ok(lines) => migration.read(lines),
+            Err(why) => vec![Err(Error::owned(why.to_vec())); migration.requests().len()],
+        };
+        let (arrived, failure) = migration.judge(&outcomes);
+        self.end_migration(migration, &arrived, failure);
     }
 
     /// Ends a MIGRATE: deletes the keys that have arrived, unless they were copied, and replies.

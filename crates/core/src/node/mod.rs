@@ -11,6 +11,7 @@ mod check;
 pub mod cluster;
 pub mod config;
 mod digest;
+pub mod errands;
 pub mod eviction;
 pub mod execute;
 pub mod functions;
@@ -32,6 +33,7 @@ pub mod states;
 pub mod stats;
 pub mod tracking;
 
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use crate::acl::Acl;
@@ -101,6 +103,8 @@ pub struct Node {
     pub request: Option<Request>,
     /// Whether a client has asked for the file of data.
     pub(crate) save_is_due: bool,
+    /// What clients ask of the driver, the oldest first.
+    pub(crate) errands: VecDeque<errands::Errand>,
     /// The number of the current event.
     pub event: u64,
     /// The ms by which SIM.CLOCK JUMP has moved this node's wall clock away from the world's.
@@ -169,6 +173,7 @@ impl Node {
             dirty: 0,
             request: None,
             save_is_due: false,
+            errands: VecDeque::new(),
             event: 0,
             wall_jump_ms: 0,
             replication: Default::default(),

@@ -112,7 +112,8 @@ impl Node {
         if !self.watchers.is_empty() {
             self.break_watches(db, key);
         }
-        if self.tracking.clients > 0 {
+        // Clients that track no more may have read the key.
+        if self.tracking.clients > 0 || self.tracking.has_readers() {
             self.invalidate(key);
         }
         self.signal_gone(db, key);

@@ -78,10 +78,9 @@ impl Node {
         self.config.users = self.acl.users().map(words).collect();
     }
 
-    /// Replaces all users by those of the file of users. Clients whose users are gone are disconnected; before 7.2 all clients
-    /// of users other than `default`.
-    pub fn load_users(&mut self) {
-        let loaded = Acl::new(&self.config);
+    /// Replaces all users by others. Clients whose users are gone are disconnected; before 7.2 all clients of users other than
+    /// `default`.
+    pub fn load_users(&mut self, loaded: &Acl) {
         let keeps_clients = self.config.version >= Version::V7_2;
         let names: Vec<Box<[u8]>> = self.acl.users().map(|user| user.name().into()).collect();
         for name in names.iter().filter(|name| ***name != *DEFAULT_USER) {

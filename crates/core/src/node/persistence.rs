@@ -1,4 +1,4 @@
-//! A node's data as a file: what SAVE writes, and what a server loads when it starts. The driver reads and writes the files.
+//! A node's data as a file: what SAVE writes, and what a server loads when it starts; the file of its settings. The driver reads and writes the files.
 
 use super::Node;
 use crate::store::rdb::file::{self, FileError};
@@ -8,6 +8,12 @@ impl Node {
     pub fn to_file(&self) -> Vec<u8> {
         let compress = self.config.get("rdbcompression") == Some("yes");
         file::write(&self.store, self.functions.texts(), self.config.version, compress)
+    }
+
+    /// Returns the file of the configuration with the present settings, given the text that it has.
+    pub fn to_config_file(&self, old: &[u8]) -> Vec<u8> {
+        let users: Vec<Vec<u8>> = self.acl.users().map(|user| user.describe()).collect();
+        self.config.rewritten(old, &users)
     }
 
     /// Adds the data of a file, before any client connects. Keys that have expired are left out. Returns how many were added.

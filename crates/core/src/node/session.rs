@@ -89,6 +89,8 @@ pub enum Wait {
     OtherScript,
     /// MIGRATE: the end of the event, when the other node has the keys.
     Migration,
+    /// What the driver reports of files.
+    Errand,
 }
 
 /// A request that has begun and whose reply comes later.

@@ -79,6 +79,12 @@ impl TrackingTable {
         [self.readers.len(), self.items, self.prefixes.len()]
     }
 
+    /// Returns whether any key is remembered.
+    #[inline]
+    pub fn has_readers(&self) -> bool {
+        self.items > 0
+    }
+
     /// Returns the remembered keys with the numbers of the clients that have read them, in the order of the keys.
     pub(super) fn readers(&self) -> impl Iterator<Item = (&[u8], &BTreeSet<u64>)> {
         let sorted: BTreeMap<&[u8], &BTreeSet<u64>> =
@@ -205,7 +211,7 @@ impl Node {
 
     /// Sends all tracking clients the message that everything has changed.
     pub fn invalidate_all(&mut self) {
-        if self.tracking.clients == 0 {
+        if self.tracking.clients == 0 && !self.tracking.has_readers() {
             return;
         }
         let tracking = self.sessions.iter().filter(|session| session.tracking.is_some());
@@ -269,16 +275,16 @@ impl Node {
         }
     }
 
-    /// Sends an invalidation message to a tracking client, or to the client that it redirects to. A RESP2 client only
+    /// Sends an invalidation message to a client that tracks or did so, or to the client that it redirects to. A RESP2 client only
     /// gets it by redirection, if it has subscriptions.
     fn send_invalidation(&mut self, id: SessionId, changed: &Changed) {
         const CHANNEL: &[u8] = b"__redis__:invalidate";
         let Some(session) = self.sessions.get_mut(id) else { return };
         let protocol = session.protocol();
-        let Some(tracking) = &mut session.tracking else { return };
+        // A transaction may have ended the tracking after a change.
+        let redirect = session.tracking.as_ref().map_or(0, |tracking| tracking.redirect);
         let mut target = id;
-        if tracking.redirect != 0 {
-            let redirect = tracking.redirect;
+        if redirect != 0 {
             match self.sessions.by_number(redirect) {
                 Some(session) => target = session.id,
                 None => {

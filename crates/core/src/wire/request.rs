@@ -69,7 +69,7 @@ impl RequestParser {
                         return Ok(None);
                     }
                 }
-                Some(_) => return self.inline(buf),
+                Some(_) => return self.inline(buf, limits),
             }
             self.short_bulks(buf, limits);
         }
@@ -176,13 +176,15 @@ impl RequestParser {
         Ok(Some(len as usize))
     }
 
-    fn inline(&mut self, buf: &[u8]) -> Result<Option<usize>, ProtocolError> {
+    fn inline(&mut self, buf: &[u8], limits: RequestLimits) -> Result<Option<usize>, ProtocolError> {
         // Redis looks for the end of the line in a C string.
         let Some(newline) = memchr2(b'\n', 0, buf).filter(|&at| buf[at] == b'\n') else {
             return if buf.len() > MAX_LINE { Err(error("too big inline request")) } else { Ok(None) };
         };
         let line = buf[..newline].strip_suffix(b"\r").unwrap_or(&buf[..newline]);
-        let words = split_words(line).ok_or_else(|| error("unbalanced quotes in request"))?;
+        // Valkey's own parser of lines lets a word go on behind a closing quote.
+        let may_join = limits.version.is_valkey_since(Version::Valkey9_1);
+        let words = words_of(line, may_join).ok_or_else(|| error("unbalanced quotes in request"))?;
         let mut bytes = Vec::new();
         for word in words {
             let start = bytes.len();
@@ -239,6 +241,11 @@ fn header_line(
 /// Splits a line into words as redis-cli and redis.conf quote them: `"…"` with escapes, `'…'` with `\'`.
 /// Returns `None` if a quote is not closed, or if anything but a blank follows a closing quote.
 pub fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
+    words_of(line, false)
+}
+
+/// Splits a line as [`split_words`] does. `may_join`: anything may follow a closing quote, and belongs to the same word.
+fn words_of(line: &[u8], may_join: bool) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut rest = line;
     loop {
@@ -246,7 +253,7 @@ pub fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
         if rest.is_empty() {
             return Some(words);
         }
-        let (word, tail) = split_word(rest)?;
+        let (word, tail) = word_of(rest, may_join)?;
         words.push(word);
         rest = tail;
     }
@@ -254,7 +261,11 @@ pub fn split_words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
 
 /// Splits off the first word of a line that does not begin with a blank, as [`split_words`] does. Returns the word and what
 /// follows it, or `None` if its quotes are unbalanced.
-pub fn split_word(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+pub fn split_word(rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
+    word_of(rest, false)
+}
+
+fn word_of(mut rest: &[u8], may_join: bool) -> Option<(Vec<u8>, &[u8])> {
     let mut word = Vec::new();
     loop {
         match rest {
@@ -262,6 +273,9 @@ pub fn split_word(mut rest: &[u8]) -> Option<(Vec<u8>, &[u8])> {
             [b, ..] if b.is_ascii_whitespace() || *b == 0 => return Some((word, &rest[1..])),
             [quote @ (b'"' | b'\''), tail @ ..] => {
                 rest = read_quoted(*quote, tail, &mut word)?;
+                if may_join {
+                    continue;
+                }
                 // A blank or the end has to follow a closing quote.
                 return match rest {
                     [] => Some((word, rest)),

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use super::World;
+use crate::node::migration::Target;
 use crate::node::replication::{Link, Peer, Role, Wish};
 use crate::node::session::SessionId;
 
@@ -141,8 +142,9 @@ impl World {
             }
             Wish::Look => self.look(node),
             Wish::Migrate(migration) => {
-                let (arrived, failure) = self.begin(migration.target).receive(&migration);
-                self.end(migration.target, None);
+                let Target::Node(target) = migration.target else { return };
+                let (arrived, failure) = self.begin(target).receive(&migration);
+                self.end(target, None);
                 self.begin(node).end_migration(&migration, &arrived, failure);
                 self.send_writes(node, Some(migration.client));
             }

@@ -11,7 +11,9 @@ use super::gates::At;
 use super::staging::{Staging, conn_of};
 use super::{Await, Due};
 use crate::trace::Recorder;
+use redlatch_core::acl::file::without_passwords;
 use redlatch_core::error;
+use redlatch_core::node::errands::Task;
 use redlatch_core::stages::{Interest, Plan, Stages, Verdict};
 use redlatch_core::store::rdb::file::FileError;
 use redlatch_core::wire::ProtocolError;
@@ -601,6 +603,26 @@ impl Lab {
     pub fn take_saved(&mut self, node: usize) -> Option<Vec<u8>> {
         let node = self.world.node_mut(node);
         node.take_save().then(|| node.to_file())
+    }
+
+    /// Returns what a client asks the driver to do, and of which node. The driver does it before the next input, and
+    /// [reports](Self::report).
+    pub fn next_task(&self) -> Option<(usize, &Task)> {
+        let mut nodes = self.world.nodes().iter().enumerate();
+        nodes.find_map(|(index, node)| Some((index, node.next_task()?)))
+    }
+
+    /// Tells a node what the driver has read or been answered for it, or why the driver could not do what a client asked for.
+    pub fn report(&mut self, node: usize, outcome: Result<&[u8], &[u8]>) {
+        // A trace has no passwords.
+        let reads_users = self.world.nodes()[node].next_task() == Some(&Task::LoadUsers);
+        let shown = outcome.map(|text| if reads_users { without_passwords(text) } else { text.to_vec() });
+        let outcome = shown.as_deref().map_err(|why| *why);
+        self.record(|recorder, when| recorder.report(when, node, outcome));
+        self.world.begin(node).report(outcome);
+        self.world.end(node, None);
+        self.settle(node);
+        self.fire_due();
     }
 
     /// Lets clients of other machines send SIM commands without a password.

@@ -223,7 +223,11 @@ fn inputs(tape: &Tape) -> Result<(Vec<Line>, Received), (usize, LineError)> {
                 let bytes = to_bytes(&b).map_err(|error| (row + 1, error))?;
                 readers.entry(c).or_default().read(&bytes);
             }
-            Line::Head(_) | Line::Check { .. } | Line::Dig { .. } | Line::Slice { .. } => {}
+            Line::Head(_)
+            | Line::Check { .. }
+            | Line::Dig { .. }
+            | Line::Slice { .. }
+            | Line::Report { .. } => {}
             line => inputs.push(line),
         }
     }

@@ -93,6 +93,12 @@ pub struct NodeHeader {
     /// The lines about whom the node watches, if it is a sentinel.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sentinel: Option<Vec<Vec<String>>>,
+    /// The file of the configuration.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_file: Option<String>,
+    /// Whether the driver reads and writes the file of users, and connects to other servers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_driver: bool,
 }
 
 impl NodeHeader {
@@ -103,6 +109,7 @@ impl NodeHeader {
     pub fn config(&self) -> Result<Config, LineError> {
         let mut config = Config::new(self.release.parse().map_err(LineError::UnknownRelease)?);
         config.process_id = self.process_id;
+        (config.config_file, config.has_driver) = (self.config_file.clone(), self.has_driver);
         for (name, value) in &self.config {
             // Most parameters have their defaults, and setting one takes much longer than looking at it.
             if config.get(name) == Some(value) {
@@ -221,6 +228,14 @@ pub enum Line {
         t: u64,
         el: u64,
     },
+    /// What the driver reports of a file that a client of node `n` asked for: its text, or why it cannot be read or written.
+    Report {
+        e: u64,
+        t: u64,
+        n: usize,
+        ok: bool,
+        text: String,
+    },
     /// A comment: SIM.TRACE MARK.
     Mark {
         e: u64,
@@ -294,6 +309,7 @@ impl Line {
             | Line::Cut { t, .. }
             | Line::Slice { t, .. }
             | Line::Await { t, .. }
+            | Line::Report { t, .. }
             | Line::Mark { t, .. }
             | Line::End { t, .. } => Some(*t),
             Line::Head(_) | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => None,

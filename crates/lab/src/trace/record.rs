@@ -119,6 +119,14 @@ impl Recorder {
                 recorder.list(line, |recorder, word| recorder.text(&word));
             });
         }
+        if let Some(file) = &config.config_file {
+            self.field("config_file");
+            self.text(file);
+        }
+        if config.has_driver {
+            self.field("has_driver");
+            self.buf.extend_from_slice(b"true");
+        }
         self.buf.push(b'}');
     }
 
@@ -296,6 +304,18 @@ impl Recorder {
         self.finish();
     }
 
+    pub fn report(&mut self, when: When, node: usize, outcome: Result<&[u8], &[u8]>) {
+        self.secrets.look_at_file(outcome.unwrap_or_default());
+        self.begin("report", when);
+        self.field("n");
+        self.number(node as u64);
+        self.field("ok");
+        self.buf.extend_from_slice(if outcome.is_ok() { b"true" } else { b"false" });
+        self.field("text");
+        self.string(outcome.unwrap_or_else(|why| why));
+        self.finish();
+    }
+
     pub fn mark(&mut self, when: When, text: &[u8]) {
         self.begin("mark", when);
         self.field("text");
@@ -389,6 +409,7 @@ mod tests {
         let mut config = Config::new(Version::V7_2);
         config.set_at_start("requirepass", "\"\\ \u{1}\u{8}\t\n\u{c}\r\u{1f}\u{7f}é→🔒".as_bytes()).unwrap();
         config.process_id = 7;
+        (config.config_file, config.has_driver) = (Some("/etc/ü.conf".to_owned()), true);
         let nodes = vec![Config::new(Version::V7_0), config];
         let options = WorldOptions {
             seed: u64::MAX,

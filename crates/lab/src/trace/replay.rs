@@ -205,7 +205,8 @@ pub(super) fn apply(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
         | Line::Bad { e, t, .. }
         | Line::Close { e, t, .. }
         | Line::Slice { e, t, .. }
-        | Line::Await { e, t, .. } => (*t, e.saturating_sub(1)),
+        | Line::Await { e, t, .. }
+        | Line::Report { e, t, .. } => (*t, e.saturating_sub(1)),
         // Timers that are due wait until the state is complete.
         Line::Mark { e, t, .. } | Line::End { e, t } | Line::State { e, t, .. } => (*t, *e),
         Line::Setup { t, .. } => (*t, u64::MAX),
@@ -258,6 +259,13 @@ pub(crate) fn feed(lab: &mut Lab, line: &Line) -> Result<(), TraceError> {
             lab.run_slice_for(*n, *ms);
         }
         Line::Await { el, .. } => lab.awaited(*el),
+        Line::Report { n, ok, text, .. } => {
+            if *n >= lab.world().nodes().len() {
+                return Err(TraceError::NoSuchNode(*n));
+            }
+            let text = to_bytes(text)?;
+            lab.report(*n, if *ok { Ok(&text) } else { Err(&text) });
+        }
         Line::Mark { text, .. } => lab.mark(&to_bytes(text)?),
         Line::End { .. } => lab.end_trace(),
         Line::Head(_) | Line::Cut { .. } | Line::Out { .. } | Line::Check { .. } | Line::Dig { .. } => {}

@@ -95,6 +95,12 @@ impl Secrets {
         }
     }
 
+    /// Notes the hashes in a file of users that a node reads.
+    pub fn look_at_file(&mut self, text: &[u8]) {
+        let words: Vec<&[u8]> = text.split(u8::is_ascii_whitespace).collect();
+        self.note_hashes(&words);
+    }
+
     /// Notes whether a request may show passwords, as only CONFIG GET does, or hashes, and the hashes that it stores.
     pub fn look_at(&mut self, argv: &[&[u8]]) {
         let is = |at: usize, word: &[u8]| argv.get(at).is_some_and(|arg| arg.eq_ignore_ascii_case(word));

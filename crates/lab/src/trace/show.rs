@@ -57,7 +57,8 @@ impl Timeline {
                 | Line::Setup { .. }
                 | Line::State { .. }
                 | Line::Slice { .. }
-                | Line::Await { .. } => {}
+                | Line::Await { .. }
+                | Line::Report { .. } => {}
                 Line::Open { e, t, c, addr, .. } => {
                     add(e, Some(t), Some(c), EntryKind::Connection, format!("connects from {addr}"));
                 }

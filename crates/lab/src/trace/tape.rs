@@ -92,7 +92,7 @@ fn row(start: usize, line: &str) -> Row {
 fn quick(line: &str) -> Option<(Kind, u64)> {
     let (name, rest) = line.strip_prefix("{\"k\":\"")?.split_once("\",\"e\":")?;
     let kind = match name {
-        "open" | "req" | "setup" | "state" | "bad" | "close" | "slice" | "await" => Kind::Input,
+        "open" | "req" | "setup" | "state" | "bad" | "close" | "slice" | "await" | "report" => Kind::Input,
         "out" | "check" => Kind::Output,
         "dig" => Kind::Digest,
         "cut" => Kind::Cut,
@@ -114,7 +114,8 @@ fn slow(line: &Line) -> (Kind, u64) {
         | Line::Bad { e, .. }
         | Line::Close { e, .. }
         | Line::Slice { e, .. }
-        | Line::Await { e, .. } => (Kind::Input, *e),
+        | Line::Await { e, .. }
+        | Line::Report { e, .. } => (Kind::Input, *e),
         Line::Mark { e, .. } => (Kind::Mark, *e),
         Line::Cut { e, .. } => (Kind::Cut, *e),
         Line::Out { e, .. } | Line::Check { e, .. } => (Kind::Output, *e),

@@ -97,6 +97,11 @@ impl Param {
         version.has(self.since.0, self.since.1) && !version.has(self.until.0, self.until.1)
     }
 
+    /// Returns whether no release of Redis has the parameter.
+    pub(super) fn is_of_valkey_alone(&self) -> bool {
+        self.since.0 == NEVER
+    }
+
     /// Returns the classes that a value of `notify-keyspace-events` names, or `None` if it names others or the parameter is
     /// another one.
     pub fn keyspace_events(&self, value: &[u8]) -> Option<Class> {
@@ -164,7 +169,7 @@ impl Param {
                 if !(min..=max).contains(&n) {
                     return Err(format!("argument must be between {min} and {max} inclusive").into());
                 }
-                Ok(n.to_string())
+                Ok(if self.name == "hz" { n.clamp(1, 500) } else { n }.to_string())
             }
             Memory(min) => match parse_memory(&text, version) {
                 Some(bytes) if (min..=i64::MAX as u64).contains(&bytes) => {
@@ -184,6 +189,11 @@ impl Param {
                     }
                     Ok(percent) => Ok(format!("{percent}%")),
                     Err(_) => Err("argument must be a memory or percent value".into()),
+                },
+                // Redis keeps a share as a negative number.
+                (None, Some(bytes)) if (bytes as i64) < 0 => match bytes.wrapping_neg() {
+                    percent @ ..=100 => Ok(format!("{percent}%")),
+                    _ => Err("percentage argument must be less or equal to 100".into()),
                 },
                 (None, Some(bytes)) => Ok(bytes.to_string()),
                 (None, None) => Err("argument must be a memory or percent value".into()),
@@ -253,7 +263,7 @@ pub fn output_limits(text: &str) -> Vec<(&str, u64, u64, u64)> {
 
 fn parse_output_limits(text: &str, old: &str, version: Version) -> Result<String, ConfigError> {
     let words: Vec<&str> = text.split_ascii_whitespace().collect();
-    if words.is_empty() || !words.len().is_multiple_of(4) {
+    if !words.len().is_multiple_of(4) {
         return Err("Wrong number of arguments in buffer limit configuration.".into());
     }
     let mut limits = output_limits(old);

@@ -53,7 +53,7 @@ fn is_node_name(text: &str, version: Version) -> bool {
 }
 
 fn check_percentiles(text: &str) -> Result<(), ConfigError> {
-    for word in text.split_ascii_whitespace() {
+    for word in text.split(' ').filter(|_| !text.is_empty()) {
         let percentile: f64 =
             word.parse().map_err(|_| "Invalid latency-tracking-info-percentiles parameters")?;
         if !(0.0..=100.0).contains(&percentile) {
