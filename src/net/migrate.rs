@@ -1,6 +1,6 @@
 //! MIGRATE to a server outside of the process.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
@@ -8,6 +8,9 @@ use redlatch_core::node::migration::{Migration, Target};
 use redlatch_core::wire::client::encode;
 
 const CONNECTION_FAILED: &str = "IOERR error or timeout connecting to the client";
+/// The longest line of a reply, in bytes.
+const LINE: u64 = 1024;
+
 const WRITE_FAILED: &str = "IOERR error or timeout writing to target instance";
 
 /// Sends the requests of a migration and returns the lines of the replies, as many as could be read.
@@ -22,7 +25,7 @@ pub fn send(migration: &Migration) -> Result<Vec<u8>, String> {
     let bytes: Vec<u8> = requests.iter().flat_map(|request| encode(request)).collect();
     stream.write_all(&bytes).map_err(|_| WRITE_FAILED)?;
     let mut lines = Vec::new();
-    let mut replies = BufReader::new(stream);
+    let mut replies = BufReader::new(stream.take(requests.len() as u64 * LINE));
     for _ in &requests {
         let len = lines.len();
         let is_read = replies.read_until(b'\n', &mut lines).is_ok() && lines.ends_with(b"\n");

@@ -51,7 +51,7 @@ fn reports_of_parts_add_up() {
     };
     let (one, two) = (part("1/2"), part("2/2"));
     let (merged, code) = redlatch(&["fuzz", "merge", &one.to_string_lossy(), &two.to_string_lossy()]);
-    assert_eq!(code, 0);
+    assert_eq!(code, 1);
     let merged: serde_json::Value = serde_json::from_str(&merged).expect("JSON");
     assert_eq!(merged["objects"][0]["schedules"], 1000);
     assert!(merged["objects"][0]["findings"].as_array().is_some_and(|findings| !findings.is_empty()));
