@@ -44,7 +44,6 @@ use crate::model::{Kind, OWNERS, Violation, Wanted};
 use crate::script_set::ScriptSet;
 use baseline::Baseline;
 use redlatch_core::rng::Rng;
-use redlatch_core::version::Version;
 use runner::{Coverage, Line, Runner};
 use schedule::{COMMON, Common, Step};
 
@@ -204,7 +203,7 @@ fn run_object(scripts: &ScriptSet, object: &'static str, options: &Options) -> O
 /// Returns a runner for one object of a release, or `None` if the release does not have it.
 pub fn runner_for(scripts: &ScriptSet, object: &str) -> Option<Runner> {
     let (_, model) = scripts.models().into_iter().find(|(name, _)| *name == object)?;
-    Some(Runner::new(scripts, model, Version::V7_4))
+    Some(Runner::new(scripts, model, scripts.version()))
 }
 
 /// The search by one job.
@@ -241,7 +240,7 @@ impl<'a> Search<'a> {
             options,
             job,
             jobs,
-            runner: Runner::new(scripts, model.expect("the object was listed"), Version::V7_4),
+            runner: Runner::new(scripts, model.expect("the object was listed"), scripts.version()),
             older: options.baseline.as_ref().and_then(|baseline| baseline.runner(object)),
             wanted,
             findings: Vec::new(),
