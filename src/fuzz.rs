@@ -124,9 +124,9 @@ pub fn fuzz_lock_file(
 /// Repeats one schedule on the lock that a file describes, and returns what it breaks. A report of `redlatch fuzz` has the schedule token.
 ///
 /// ```
-/// let broken = redlatch::replay_lock_file("docs/locks/broken.toml", "500510020600")?;
+/// let broken = redlatch::replay_lock_file("docs/locks/broken.toml", "500000510600")?;
 /// assert_eq!(broken.map(|found| (found.invariant, found.operation)), Some(("U1", "release")));
-/// assert_eq!(redlatch::replay_lock_file("docs/locks/set-nx.toml", "500510020600")?, None);
+/// assert_eq!(redlatch::replay_lock_file("docs/locks/set-nx.toml", "500000510600")?, None);
 /// # Ok::<(), redlatch::DescriptionError>(())
 /// ```
 ///

@@ -40,7 +40,7 @@ impl Hold {
 struct Waiter {
     owner: usize,
     asked_ms: i64,
-    /// Whether it had not asked for so long that it may have lost its place, or not.
+    /// Whether it may have lost its place, or not: it did not ask for too long, or the queue was lost.
     is_doubtful: bool,
 }
 
@@ -68,8 +68,9 @@ impl Holders {
         self.holds[owner].fence
     }
 
-    pub fn forget_waiters(&mut self) {
-        self.waiters.clear();
+    /// Notes that waiters may have lost their places.
+    pub fn doubt_waiters(&mut self) {
+        self.waiters.iter_mut().for_each(|waiter| waiter.is_doubtful = true);
     }
 
     /// Returns whether nothing has happened to the owner since a request, so that its client may repeat it.

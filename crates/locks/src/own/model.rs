@@ -362,7 +362,7 @@ impl Model for OwnLock {
 
     fn disturbed(&mut self) {
         if let Judge::Holders(holders) = &mut self.judge {
-            holders.forget_waiters();
+            holders.doubt_waiters();
         }
     }
 

@@ -1,0 +1,159 @@
+//! The locks of docs/locks: what is described as sound violates nothing, and every change that is said to break a lock is noticed.
+
+#![allow(clippy::disallowed_types, clippy::disallowed_methods)]
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use redlatch_locks::fuzz::{self, Options, report};
+use redlatch_locks::model::Wanted;
+use redlatch_locks::own::description;
+use redlatch_locks::script_set::ScriptSet;
+
+/// Schedules for a sound lock, and for one that a change breaks.
+const SOUND: u64 = 3_000;
+const BROKEN: u64 = 10_000;
+
+/// The locks that the documentation names.
+const NAMES: &[&str] = &[
+    "conditions",
+    "extend",
+    "fencing",
+    "fixed-window",
+    "latch",
+    "node-redlock",
+    "permits",
+    "python-redis-lock",
+    "queue",
+    "redislock",
+    "redsync",
+    "reentrant",
+    "resend",
+    "semaphore",
+    "set-nx",
+    "shedlock",
+    "sliding-window",
+    "spring-lock-registry",
+    "token-bucket",
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/locks")
+}
+
+fn locks() -> impl Iterator<Item = (&'static str, String)> {
+    NAMES.iter().map(|name| {
+        let text = std::fs::read_to_string(folder().join(format!("{name}.toml")));
+        (*name, text.unwrap_or_else(|error| panic!("{name}: {error}")))
+    })
+}
+
+#[test]
+fn every_described_lock_is_tested() {
+    let files = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
+    let mut found: Vec<String> = files
+        .filter(|path| path.extension().is_some_and(|extension| extension == "toml"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .filter(|name| name != "broken")
+        .collect();
+    found.sort();
+    assert_eq!(found, NAMES);
+}
+
+#[test]
+fn sound_locks_violate_nothing() {
+    for (name, text) in locks() {
+        let set = ScriptSet::of_own(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let options = Options { runs: Some(SOUND), ..Options::default() };
+        let reports = fuzz::run(&set, &options).unwrap();
+        let findings = reports.iter().flat_map(|report| &report.findings);
+        let texts: Vec<String> = findings.map(|finding| report::text(finding, name)).collect();
+        assert!(texts.is_empty(), "{name}: {}", texts.concat());
+        // Every operation was run, and every branch of every script.
+        assert!(!report::coverage(&reports[0]).contains("never"), "{name}: {}", report::coverage(&reports[0]));
+    }
+}
+
+#[test]
+fn every_change_that_breaks_a_lock_is_noticed() {
+    for (name, text) in locks() {
+        let changes = description::broken(&text).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert!(!changes.is_empty(), "{name}: no [[broken]]");
+        for change in changes {
+            let set = ScriptSet::of_own(&change.apply(&text));
+            let set = set.unwrap_or_else(|error| panic!("{name}: {}: {error}", change.why));
+            let wanted = Wanted::these(vec![change.violates.clone()]);
+            let options = Options { runs: Some(BROKEN), wanted, stop_at_first: true, ..Options::default() };
+            let found = fuzz::run(&set, &options).unwrap().remove(0).findings;
+            assert_eq!(found.len(), 1, "{name}: {} ({:?})", change.why, change.violates);
+        }
+    }
+}
+
+/// Runs the program. Returns what it prints, with its errors, and its exit code.
+fn redlatch(args: &[&str]) -> (String, i32) {
+    let output =
+        Command::new(env!("CARGO_BIN_EXE_redlatch")).current_dir(folder()).args(args).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    (text.into_owned(), output.status.code().unwrap_or(-1))
+}
+
+#[test]
+fn the_program_says_which_changes_it_notices() {
+    let (report, code) = redlatch(&["fuzz", "--scripts", "set-nx.toml", "--broken", "--runs", "500"]);
+    assert_eq!(code, 0, "{report}");
+    assert!(report.contains("noticed: the release deletes the key of whoever has the lock: U1@release"), "{report}");
+    let (report, code) = redlatch(&["fuzz", "--scripts", "set-nx.toml", "--broken", "--runs", "0"]);
+    assert_eq!((report.matches("NOT noticed").count(), code), (2, 1), "{report}");
+    assert_eq!(redlatch(&["fuzz", "--scripts", "broken.toml", "--broken"]).1, 2);
+}
+
+#[test]
+fn an_error_in_a_description_names_its_place_and_ends_with_2() {
+    let path = std::env::temp_dir().join(format!("redlatch-own-{}.toml", std::process::id()));
+    let run = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        redlatch(&["fuzz", "--scripts", &path.to_string_lossy(), "--runs", "10"])
+    };
+    let sound = std::fs::read_to_string(folder().join("extend.toml")).unwrap();
+    for (text, expected) in [
+        (String::new(), "[acquire]: is missing"),
+        (sound.replace("then return redis.call('pexpire'", "thn return redis.call('pexpire'"), "[extend] script: line 1: "),
+        (sound.replace("\"SET\"", "\"STE\""), "[acquire] command: Redis 7.4.1 has no command STE"),
+        (sound.replace("granted = \"OK\"", "granted = \"ok\""), "[acquire] granted: \"ok\" is none of"),
+    ] {
+        let (report, code) = run(&text);
+        assert!(report.contains(expected) && code == 2, "{report}");
+    }
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn a_violation_of_the_empty_schedule_can_be_repeated() {
+    let lock = "kind = 'limiter'\nwindow = 'fixed'\nlimit = 1\nper_ms = 1000\nlease = 1\n";
+    let path = std::env::temp_dir().join(format!("redlatch-empty-{}.toml", std::process::id()));
+    std::fs::write(&path, lock).unwrap();
+    let (report, code) = redlatch(&["fuzz", "--scripts", &path.to_string_lossy()]);
+    assert!(report.contains("lease: unknown") && code == 2, "{report}");
+    // The acquire that ends every schedule leaves a key that never ends.
+    let lock = "stays = []\nlease = 'stored'\n[acquire]\nscript = \"redis.call('set', KEYS[1], ARGV[1]) return 0\"\n\
+        keys = ['{lock}']\nargs = ['{lease_ms}']\n[release]\nscript = 'return 0'\nkeys = []\nargs = []\n";
+    std::fs::write(&path, lock).unwrap();
+    let (report, code) =
+        redlatch(&["fuzz", "--scripts", &path.to_string_lossy(), "--invariant", "G5", "--runs", "5"]);
+    assert!(report.contains("--invariant G5@rest --replay ''") && code == 1, "{report}");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn an_emitted_test_repeats_the_schedule_on_the_file() {
+    let args = ["fuzz", "--scripts", "broken.toml", "--invariant", "U1@release", "--runs", "100", "--emit-test"];
+    let (report, _) = redlatch(&args);
+    let (_, call) = report.split_once("redlatch::replay_lock_file(\"broken.toml\", \"").expect(&report);
+    let token = &call[..call.find('"').unwrap()];
+    let found = redlatch::replay_lock_file(folder().join("broken.toml"), token).unwrap().unwrap();
+    assert_eq!((found.invariant, found.operation), ("U1", "release"));
+    assert_eq!(redlatch::replay_lock_file(folder().join("set-nx.toml"), token).unwrap(), None);
+    assert!(redlatch::replay_lock_file("nowhere.toml", token).is_err());
+    assert!(redlatch::replay_lock_file(folder().join("set-nx.toml"), "50").is_err());
+}
