@@ -274,7 +274,9 @@ impl<'a> Fields<'a> {
         let template = self.template(name, text)?;
         let other = template.slots().find(|slot| *slot != Slot::Lock);
         match other {
-            Some(slot) => fail(self.place(name), format!("{{{}}} cannot stand here, only {{lock}}", slot.name())),
+            Some(slot) => {
+                fail(self.place(name), format!("{{{}}} cannot stand here, only {{lock}}", slot.name()))
+            }
             None => Ok(template),
         }
     }
@@ -400,8 +402,7 @@ fn reentry(file: &Fields) -> Result<Reentry> {
 }
 
 fn limit(file: &Fields) -> Result<Limit> {
-    let needed =
-        |name: &str, found: Option<i64>| found.map_or_else(|| fail(name, "is missing"), Ok);
+    let needed = |name: &str, found: Option<i64>| found.map_or_else(|| fail(name, "is missing"), Ok);
     let limit = needed("limit", file.number("limit", MAX_LIMIT)?)?;
     let per_ms = needed("per_ms", file.number("per_ms", MAX_MS)?)?;
     let Some(window) = file.word("window", WINDOWS)? else { return fail("window", "is missing") };
@@ -445,7 +446,9 @@ fn part(fields: &Fields, form: &Form, version: Version, files: &mut Files) -> Re
             }
             check_command(fields, &words, version)?;
             let template = |word: &&str| match Slot::find(word) {
-                Some(_) => fail(fields.place("command"), format!("\"{word}\": write \"{{{word}}}\" for its value")),
+                Some(_) => {
+                    fail(fields.place("command"), format!("\"{word}\": write \"{{{word}}}\" for its value"))
+                }
                 None => fields.template("command", word),
             };
             part.args = words.iter().map(template).collect::<Result<_>>()?;
@@ -485,7 +488,10 @@ fn words(fields: &Fields, name: &str) -> Result<Vec<Template>> {
         };
         let names_lock = template.slots().any(|slot| matches!(slot, Slot::Lock | Slot::Channel));
         if name == "keys" && !names_lock {
-            return fail(fields.place(name), format!("{word:?} names no lock: write {{lock}} where its name belongs"));
+            return fail(
+                fields.place(name),
+                format!("{word:?} names no lock: write {{lock}} where its name belongs"),
+            );
         }
         Ok(template)
     };
@@ -526,7 +532,10 @@ fn check_command(fields: &Fields, words: &[&str], version: Version) -> Result<()
     let Some(name) = words.first() else { return fail(place, "is empty") };
     let Some(command) = table::find_by_name(name.as_bytes(), version) else {
         let release = version.title();
-        return fail(place, format!("{release} has no command {name}; redis_version chooses another release"));
+        return fail(
+            place,
+            format!("{release} has no command {name}; redis_version chooses another release"),
+        );
     };
     if command.flags & (NOSCRIPT | BLOCKING) != 0 {
         return fail(place, format!("{name} blocks, or changes the connection or the server"));
@@ -646,7 +655,9 @@ fn broken_of(file: &Fields) -> Result<Vec<Broken>> {
         let fields = Fields { place, table };
         fields.only(&["why", "replace", "with", "violates"])?;
         let needed = |name: &str| {
-            fields.text(name)?.map_or_else(|| fail(fields.place(name), "is missing"), |text| Ok(text.to_owned()))
+            fields
+                .text(name)?
+                .map_or_else(|| fail(fields.place(name), "is missing"), |text| Ok(text.to_owned()))
         };
         let violates = needed("violates")?;
         let Some(violates) = Wanted::parse(&violates) else {

@@ -90,7 +90,9 @@ impl Holders {
         let hold = &self.holds[call.owner];
         match call.operation {
             // A client has one permit, or one place in the queue.
-            ACQUIRE | TRY if lock.kind == Kind::Queue || lock.kind == Kind::Semaphore && lock.names_owners() => {
+            ACQUIRE | TRY
+                if lock.kind == Kind::Queue || lock.kind == Kind::Semaphore && lock.names_owners() =>
+            {
                 !hold.may_be_held(call.now_ms)
             }
             RELEASE | EXTEND => {
@@ -115,7 +117,8 @@ impl Holders {
     /// Returns the permits that others certainly hold, and those that they may hold. Permits without an owner are
     /// everybody's.
     fn taken(&self, lock: &Lock, owner: usize, now_ms: i64) -> (i64, i64) {
-        let others = self.holds.iter().enumerate().filter(|(index, _)| *index != owner || !lock.names_owners());
+        let others =
+            self.holds.iter().enumerate().filter(|(index, _)| *index != owner || !lock.names_owners());
         others.fold((0, 0), |(held, maybe), (_, hold)| {
             let count = if lock.kind == Kind::Semaphore { hold.count } else { 1 };
             (
@@ -190,9 +193,11 @@ impl Holders {
             verdict.expect(G7, ttl_ms != FOREVER, || "the lock has no end".to_owned());
             // Who has it already may keep what is left.
             let kept_ms = if is_again { turn.before.ttl_ms } else { lease_ms };
-            verdict.expect(T1, turn.is_skewed || ttl_ms == lease_ms || ttl_ms == kept_ms.max(lease_ms), || {
-                format!("asked for {lease_ms} ms, the key lives for {ttl_ms} ms")
-            });
+            verdict.expect(
+                T1,
+                turn.is_skewed || ttl_ms == lease_ms || ttl_ms == kept_ms.max(lease_ms),
+                || format!("asked for {lease_ms} ms, the key lives for {ttl_ms} ms"),
+            );
             until_ms = now_ms + if is_again { ttl_ms.max(0) } else { lease_ms };
         }
         let counts = lock.reentry == Reentry::Counts && is_again || !lock.names_owners();
@@ -210,14 +215,17 @@ impl Holders {
     fn serves_in_order(&self, turn: &Turn, verdict: &mut Verdict) {
         let Call { owner, now_ms, .. } = *turn.call;
         let own = self.waiters.iter().find(|waiter| waiter.owner == owner);
-        let is_doubtful = own.is_some_and(|own| own.is_doubtful || own.asked_ms + turn.lock.waiter_ms <= now_ms);
+        let is_doubtful =
+            own.is_some_and(|own| own.is_doubtful || own.asked_ms + turn.lock.waiter_ms <= now_ms);
         let before = self.waiters.iter().take_while(|waiter| waiter.owner != owner);
-        let waits =
-            |waiter: &&Waiter| !waiter.is_doubtful && waiter.asked_ms + turn.lock.waiter_ms > now_ms;
+        let waits = |waiter: &&Waiter| !waiter.is_doubtful && waiter.asked_ms + turn.lock.waiter_ms > now_ms;
         if let Some(first) = before.filter(|waiter| waits(waiter)).find(|_| !is_doubtful) {
             verdict.expect(F1, turn.part.overtakes, || {
                 let waits_ms = now_ms - first.asked_ms;
-                format!("granted while {}, who came earlier, waits; it asked {waits_ms} ms ago", owner_name(first.owner))
+                format!(
+                    "granted while {}, who came earlier, waits; it asked {waits_ms} ms ago",
+                    owner_name(first.owner)
+                )
             });
         }
     }
@@ -237,11 +245,13 @@ impl Holders {
             _ => maybe > 0 || own.may_be_held(now_ms) && lock.reentry == Reentry::Refused,
         };
         // Whoever held it before the first request.
-        let is_excluded = is_excluded || lock.kind == Kind::Lock && turn.before.exists() && !own.is_held(now_ms);
+        let is_excluded =
+            is_excluded || lock.kind == Kind::Lock && turn.before.exists() && !own.is_held(now_ms);
         let waits = |waiter: &&Waiter| waiter.asked_ms + lock.waiter_ms >= now_ms;
         let own_place = self.waiters.iter().position(|waiter| waiter.owner == owner);
         let may_be_earlier = |(place, waiter): &(usize, &Waiter)| {
-            waiter.owner != owner && (waiter.is_doubtful || own_place.is_none_or(|own_place| *place < own_place))
+            waiter.owner != owner
+                && (waiter.is_doubtful || own_place.is_none_or(|own_place| *place < own_place))
         };
         let earlier = || self.waiters.iter().enumerate().filter(may_be_earlier).map(|(_, waiter)| waiter);
         let has_dead = earlier().any(|waiter| !waits(&waiter));
@@ -262,16 +272,16 @@ impl Holders {
             && lock.kind != Kind::Queue
             && !turn.is_skewed
         {
-            let ends = self.holds.iter().filter(|hold| hold.may_be_held(now_ms)).map(|hold| hold.until_ms - now_ms);
+            let ends =
+                self.holds.iter().filter(|hold| hold.may_be_held(now_ms)).map(|hold| hold.until_ms - now_ms);
             let left_ms = ends.max().unwrap_or(0);
             let slack_ms = if turn.numbers.is_rounded { 1_000 } else { 1 };
             let is_true = match lock.kind {
                 Kind::Lock => (wait_ms - left_ms).abs() <= slack_ms,
                 _ => wait_ms <= left_ms + slack_ms,
             };
-            verdict.expect(T2, is_true, || {
-                format!("told to wait {wait_ms} ms, the lease ends in {left_ms} ms")
-            });
+            verdict
+                .expect(T2, is_true, || format!("told to wait {wait_ms} ms, the lease ends in {left_ms} ms"));
         }
         if lock.kind == Kind::Queue && call.operation == ACQUIRE {
             let waiter = Waiter { owner, asked_ms: now_ms, is_doubtful: is_lost };

@@ -20,7 +20,8 @@ impl Latch {
             COUNT_DOWN => self.counted(turn, verdict),
             GET => {
                 let told = turn.numbers.left.unwrap_or(0);
-                verdict.expect(V1, told == before, || format!("answered {}, the count is {before}", turn.reply));
+                verdict
+                    .expect(V1, told == before, || format!("answered {}, the count is {before}", turn.reply));
             }
             _ => {
                 let is_refused = turn.answer == Answer::Refused;
@@ -49,7 +50,8 @@ impl Latch {
             });
         }
         if let Some(left) = turn.numbers.left {
-            verdict.expect(C1, left == self.count, || format!("answered {left}, the count is {}", self.count));
+            verdict
+                .expect(C1, left == self.count, || format!("answered {left}, the count is {}", self.count));
         }
         if turn.lock.channel.is_some() {
             verdict.expect(C2, turn.messages == usize::from(opens), || {

@@ -31,6 +31,7 @@ impl Limiter {
         }
         let (now_ms, count) = (turn.call.now_ms, turn.call.count);
         let is_granted = turn.answer == Answer::Granted;
+        let needed_ms = self.needed_ms(limit, now_ms, count);
         match limit.window {
             Window::Sliding => self.sliding(limit, (now_ms, count), is_granted, verdict),
             Window::Bucket => self.bucket(limit, (now_ms, count), is_granted, verdict),
@@ -39,14 +40,42 @@ impl Limiter {
         if let Some(wait_ms) = turn.numbers.wait_ms {
             // From nothing to as many as were asked for.
             let most_ms = match limit.window {
-                Window::Bucket => count * limit.per_ms / limit.limit + 1,
+                Window::Bucket => count * limit.per_ms / limit.limit,
                 _ => limit.per_ms,
             };
-            let most_ms = if turn.numbers.is_rounded { most_ms + 1_000 } else { most_ms };
-            verdict.expect(L3, wait_ms <= most_ms, || {
+            let slack_ms = if turn.numbers.is_rounded { 1_000 } else { 1 };
+            verdict.expect(L3, wait_ms <= most_ms + slack_ms, || {
                 format!("told to wait {wait_ms} ms, where {most_ms} ms are always enough")
             });
+            verdict.expect(L3, is_granted || wait_ms + slack_ms >= needed_ms, || {
+                format!(
+                    "told to wait {wait_ms} ms, and will be refused again before {needed_ms} ms have passed"
+                )
+            });
         }
+    }
+
+    /// Returns the time that has to pass before a request can be granted, or less.
+    fn needed_ms(&self, limit: Limit, now_ms: i64, count: i64) -> i64 {
+        let end_ms = match limit.window {
+            Window::Bucket => {
+                let missing = self.level.map_or(0, |(at_ms, level)| {
+                    count * limit.per_ms - level - (now_ms - at_ms) * limit.limit
+                });
+                return missing.max(0) / limit.limit;
+            }
+            // The oldest request that has to be out of sight.
+            Window::Sliding => {
+                let mut free = limit.limit - count;
+                let newest = self.grants.iter().rev().find(|(_, count)| {
+                    free -= count;
+                    free < 0
+                });
+                newest.map(|(at_ms, _)| at_ms + limit.per_ms)
+            }
+            _ => self.intervals.iter().map(|(start_ms, _)| start_ms + limit.per_ms).min(),
+        };
+        end_ms.map_or(0, |end_ms| (end_ms - now_ms).max(0))
     }
 
     fn sliding(
@@ -67,16 +96,11 @@ impl Limiter {
         }
     }
 
-    fn bucket(
-        &mut self,
-        limit: Limit,
-        (now_ms, count): (i64, i64),
-        is_granted: bool,
-        verdict: &mut Verdict,
-    ) {
+    fn bucket(&mut self, limit: Limit, (now_ms, count): (i64, i64), is_granted: bool, verdict: &mut Verdict) {
         // In parts of `per_ms`, so that all is exact.
         let full = limit.burst * limit.per_ms;
-        let level = self.level.map_or(full, |(at_ms, level)| full.min(level + (now_ms - at_ms) * limit.limit));
+        let level =
+            self.level.map_or(full, |(at_ms, level)| full.min(level + (now_ms - at_ms) * limit.limit));
         let asked = count * limit.per_ms;
         let tokens = level / limit.per_ms;
         verdict.expect(L1, !is_granted || level >= asked, || {

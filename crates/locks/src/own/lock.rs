@@ -231,9 +231,12 @@ impl Lock {
         if self.kind != Kind::Lock {
             return Some("only a lock of kind \"lock\" can be checked".to_owned());
         }
-        let words = |part: &Part| part.keys.iter().chain(&part.args).all(|word| {
-            word.only_slot().and_then(Slot::parameter).is_some()
-        });
+        let words = |part: &Part| {
+            part.keys
+                .iter()
+                .chain(&part.args)
+                .all(|word| word.only_slot().and_then(Slot::parameter).is_some())
+        };
         let part = self.parts.iter().find(|part| part.script.is_empty() || !words(part))?;
         Some(format!(
             "[{}] cannot be checked: only a script can whose words are each one of lock, channel, owner, lease_ms and now_ms",

@@ -115,9 +115,9 @@ fn constant(lock: &Lock, template: &Template) -> String {
 }
 
 fn channel(lock: &Lock) -> String {
-    lock.channel.as_ref().map_or(format!("my:channel:{{{NAME}}}"), |channel| {
-        channel.render(&mut |_, out| out.push_str(NAME))
-    })
+    lock.channel
+        .as_ref()
+        .map_or(format!("my:channel:{{{NAME}}}"), |channel| channel.render(&mut |_, out| out.push_str(NAME)))
 }
 
 /// Returns the value of a slot that the file states.
@@ -143,9 +143,10 @@ impl OwnLock {
             words.map(|(parameter, word)| (parameter, word.clone())).collect()
         });
         let names_lock = |word: &&Template| word.slots().any(|slot| slot == Slot::Lock);
-        let keys = lock.parts.iter().flat_map(|part| {
-            if part.script.is_empty() { part.args.iter() } else { part.keys.iter() }
-        });
+        let keys = lock
+            .parts
+            .iter()
+            .flat_map(|part| if part.script.is_empty() { part.args.iter() } else { part.keys.iter() });
         let stated = lock.stays.iter().chain(&lock.may_be_lost).chain(&lock.signal);
         let keys = keys.chain(stated).chain([&lock.key]).filter(names_lock).map(|word| {
             let (prefix, is_all) = word.constant_prefix();
@@ -214,10 +215,7 @@ impl OwnLock {
             return Snapshot { value: String::new(), ttl_ms: MISSING };
         }
         let key = self.names.lock.as_bytes();
-        Snapshot {
-            value: view.value(key).map(show_value).unwrap_or_default(),
-            ttl_ms: view.ttl_ms(key),
-        }
+        Snapshot { value: view.value(key).map(show_value).unwrap_or_default(), ttl_ms: view.ttl_ms(key) }
     }
 
     /// Returns what a reply means, with the numbers that it contains.
@@ -252,7 +250,8 @@ impl Model for OwnLock {
     }
 
     fn is_refusal(&self, call: &Call, reply: Reply) -> bool {
-        self.answer(call, reply).is_some_and(|(answer, _)| matches!(answer, Answer::Refused | Answer::NotHeld))
+        self.answer(call, reply)
+            .is_some_and(|(answer, _)| matches!(answer, Answer::Refused | Answer::NotHeld))
     }
 
     fn is_repeated(&self, call: &Call) -> bool {
@@ -325,7 +324,9 @@ impl Model for OwnLock {
         }
         let found = self.answer(call, out.reply);
         let lock = self.lock.clone();
-        let Some(part) = OPERATIONS[call.operation].sends.role().and_then(|role| lock.part(role)) else { return };
+        let Some(part) = OPERATIONS[call.operation].sends.role().and_then(|role| lock.part(role)) else {
+            return;
+        };
         verdict.expect(V2, found.is_some(), || {
             let forms: Vec<String> = part.answers.iter().map(|(_, pattern)| pattern.to_string()).collect();
             format!("answered {}, which is none of {}", out.reply, forms.join(", "))

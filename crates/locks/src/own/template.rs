@@ -115,7 +115,11 @@ impl Template {
                     rest = after;
                     name
                 }
-                _ => return Err(format!("a brace of {text:?} has no counterpart; write {brace}{brace} for a brace")),
+                _ => {
+                    return Err(format!(
+                        "a brace of {text:?} has no counterpart; write {brace}{brace} for a brace"
+                    ));
+                }
             };
             let slot = Slot::find(name).ok_or_else(|| unknown(name))?;
             if !literal.is_empty() {

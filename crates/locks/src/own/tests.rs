@@ -30,10 +30,7 @@ fn a_short_description_has_defaults() {
     );
     assert_eq!((lock.kind, lock.lease, lock.parts.len()), (Kind::Lock, Lease::Key, 2));
     let release = lock.part(roles::RELEASE).unwrap();
-    assert_eq!(
-        release.answers,
-        [(Answer::Released, Pattern::Int(1)), (Answer::NotHeld, Pattern::Anything)]
-    );
+    assert_eq!(release.answers, [(Answer::Released, Pattern::Int(1)), (Answer::NotHeld, Pattern::Anything)]);
     assert!(!lock.parts[0].resend);
 }
 
