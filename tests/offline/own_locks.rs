@@ -203,3 +203,37 @@ fn most_changes_of_a_token_are_noticed() {
     }
     assert!(killed * 100 >= all * SCORE, "{killed} of {all}\n{survivors}");
 }
+
+/// The lock of set-nx.toml with both requests as scripts.
+const SCRIPTS: [&str; 2] = [
+    "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0",
+    "return redis.call('del', KEYS[1])",
+];
+
+#[test]
+fn the_scripts_of_a_described_lock_are_checked_on_a_server() {
+    let [acquire, release] = SCRIPTS;
+    let described = format!(
+        "[acquire]\nscript = \"{acquire}\"\nkeys = ['lock']\nargs = ['owner', 'lease_ms']\n\
+         [release]\nscript = \"{release}\"\nkeys = ['lock']\nargs = []\n"
+    );
+    let mut sim = redlatch::Sim::new(redlatch::SimOptions::default());
+    let (one, two) = (sim.connect(0), sim.connect(0));
+    // A lock that is held when checks begin is nobody's that they know.
+    assert_eq!(sim.call(one, &["EVAL", acquire, "1", "early", "me", "1000"]), b":1\r\n");
+    assert_eq!(sim.call(one, &["SIM.CHECK", "ON", "OWN", &described]), b"+OK\r\n");
+    assert_eq!(sim.call(two, &["EVAL", acquire, "1", "early", "you", "1000"]), b":0\r\n");
+    assert_eq!(sim.call(one, &["EVAL", acquire, "1", "early", "me", "1000"]), b":0\r\n");
+    assert_eq!(sim.call(one, &["EVAL", release, "1", "early"]), b":1\r\n");
+    assert_eq!(sim.findings().len(), 0);
+    assert_eq!(sim.call(one, &["EVAL", acquire, "1", "mine", "me", "1000"]), b":1\r\n");
+    assert_eq!(sim.call(two, &["EVAL", acquire, "1", "mine", "you", "1000"]), b":0\r\n");
+    assert_eq!(sim.call(two, &["EVAL", release, "1", "mine"]), b":1\r\n");
+    let found: Vec<String> = sim.findings().iter().map(|finding| finding.promise()).collect();
+    assert_eq!(found, ["U1@release"]);
+
+    for (name, text) in locks().filter(|(name, _)| ["set-nx", "queue", "reentrant"].contains(name)) {
+        let refused = sim.call(one, &["SIM.CHECK", "ON", "OWN", &text]);
+        assert!(refused.starts_with(b"-SIMERR SYNTAX OWN: "), "{name}: {}", refused.escape_ascii());
+    }
+}

@@ -213,6 +213,9 @@ impl<'a> Fields<'a> {
 
     fn only(&self, names: &[&str]) -> Result<()> {
         match self.table.keys().find(|key| !names.contains(&&key[..])) {
+            Some(misplaced) if FIELDS.iter().any(|(name, _)| name == misplaced) && !self.place.is_empty() => {
+                fail(self.place(misplaced), "belongs to the whole lock: write it before the first request")
+            }
             Some(unknown) => fail(self.place(unknown), format!("unknown; there are {}", names.join(", "))),
             None => Ok(()),
         }

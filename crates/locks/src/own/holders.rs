@@ -128,6 +128,12 @@ impl Holders {
         })
     }
 
+    /// Returns whether the lock is held by somebody whose acquire was not seen, as when checks begin.
+    fn is_strange(&self, turn: &Turn) -> bool {
+        let is_known = self.holds.iter().any(|hold| hold.may_be_held(turn.call.now_ms));
+        turn.lock.kind == Kind::Lock && turn.before.exists() && !is_known
+    }
+
     /// Compares a request with the guarantees.
     pub fn judge(&mut self, turn: &Turn, verdict: &mut Verdict) {
         match turn.call.operation {
@@ -244,9 +250,7 @@ impl Holders {
             Kind::Semaphore => maybe + call.count > self.permits,
             _ => maybe > 0 || own.may_be_held(now_ms) && lock.reentry == Reentry::Refused,
         };
-        // Whoever held it before the first request.
-        let is_excluded =
-            is_excluded || lock.kind == Kind::Lock && turn.before.exists() && !own.is_held(now_ms);
+        let is_excluded = is_excluded || self.is_strange(turn);
         let waits = |waiter: &&Waiter| waiter.asked_ms + lock.waiter_ms >= now_ms;
         let own_place = self.waiters.iter().position(|waiter| waiter.owner == owner);
         let may_be_earlier = |(place, waiter): &(usize, &Waiter)| {
@@ -326,11 +330,11 @@ impl Holders {
                 _ => self.holds[owner].end(),
             }
         } else {
-            let may_be_held = own.may_be_held(now_ms) || turn.is_skewed;
+            let may_be_held = own.may_be_held(now_ms) || turn.is_skewed || self.is_strange(turn);
             verdict.expect(U1, !tells || answer == Answer::NotHeld || may_be_held, || {
                 format!("answered {} to who does not hold the lock", turn.reply)
             });
-            if lock.lease == Lease::Key && !own.may_be_held(now_ms) {
+            if lock.lease == Lease::Key && !may_be_held {
                 verdict.expect(U1, turn.before == turn.after, || {
                     format!("{} became {}", shown(turn.before), shown(turn.after))
                 });
@@ -349,10 +353,11 @@ impl Holders {
         let tells = turn.part.tells();
         let asked_ms = if turn.part.adds { own.until_ms - now_ms + lease_ms } else { lease_ms };
         if !own.may_be_held(now_ms) {
-            verdict.expect(M5, !tells || answer == Answer::NotHeld || turn.is_skewed, || {
+            let may_be_held = turn.is_skewed || self.is_strange(turn);
+            verdict.expect(M5, !tells || answer == Answer::NotHeld || may_be_held, || {
                 format!("answered {} to who does not hold the lock", turn.reply)
             });
-            if lock.lease == Lease::Key {
+            if lock.lease == Lease::Key && !may_be_held {
                 verdict.expect(M4, turn.before == turn.after, || {
                     format!("{} became {}", shown(turn.before), shown(turn.after))
                 });

@@ -228,8 +228,9 @@ impl Lock {
 
     /// Returns why the requests of real clients cannot be checked with the description, or `None` if they can.
     pub fn uncheckable(&self) -> Option<String> {
-        if self.kind != Kind::Lock {
-            return Some("only a lock of kind \"lock\" can be checked".to_owned());
+        if self.kind != Kind::Lock || self.lease != Lease::Key || self.reentry == Reentry::Counts {
+            let kind = "only a lock of kind \"lock\" can be checked, with its lease on its key, and without counted holds";
+            return Some(kind.to_owned());
         }
         let words = |part: &Part| {
             part.keys

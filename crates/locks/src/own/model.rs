@@ -337,7 +337,7 @@ impl Model for OwnLock {
                 && lock.message.as_ref().is_none_or(|text| message.payload == text.as_bytes())
         };
         let messages = out.messages.iter().filter(wakes).count();
-        let has_signal = || view.list(self.signal.as_bytes()).is_some_and(|list| list.len() > 0);
+        let has_signal = || view.list(self.signal.as_bytes()).is_some_and(|list| !list.is_empty());
         let after = self.snapshot(view);
         let turn = Turn {
             lock: &lock,

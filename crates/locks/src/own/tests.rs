@@ -61,7 +61,7 @@ fn an_invalid_description_names_the_place_of_its_error() {
         ("[acquire]\ncommand = ['SET', '{lock', '1']".to_owned(), "has no counterpart; write {{ for a brace"),
         ("[acquire]\nscript = 'return 1'\nkeys = ['lok']".to_owned(), "[acquire] keys: \"lok\" names no lock"),
         ("[acquire]\nscript = 'return 1'\nkeys = [1]".to_owned(), "[acquire] keys: this array is not a list of texts"),
-        (format!("{acquire}lease = 1"), "[acquire] lease: unknown; there are command,"),
+        (format!("{acquire}lease = 1"), "[acquire] lease: belongs to the whole lock: write it before"),
         (format!("{acquire}granted = 'OKAY'"), "[acquire] granted: \"OKAY\" is none of nil, number,"),
         (format!("{acquire}granted = 1.5"), "[acquire] granted: this float is none of"),
         (format!("{acquire}granted = []"), "[acquire] granted: this array has no elements"),
