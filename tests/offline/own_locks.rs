@@ -20,6 +20,7 @@ const MUTANT: u64 = 1_500;
 
 /// The locks that the documentation names.
 const NAMES: &[&str] = &[
+    "clock-window",
     "conditions",
     "extend",
     "fencing",
@@ -29,6 +30,7 @@ const NAMES: &[&str] = &[
     "permits",
     "python-redis-lock",
     "queue",
+    "redis-py",
     "redislock",
     "redsync",
     "reentrant",
@@ -73,12 +75,9 @@ fn sound_locks_violate_nothing() {
         let findings = reports.iter().flat_map(|report| &report.findings);
         let texts: Vec<String> = findings.map(|finding| report::text(finding, name)).collect();
         assert!(texts.is_empty(), "{name}: {}", texts.concat());
-        // Every operation was run, and every branch of every script.
-        assert!(
-            !report::coverage(&reports[0]).contains("never"),
-            "{name}: {}",
-            report::coverage(&reports[0])
-        );
+        let coverage = report::coverage(&reports[0]);
+        let is_missed = |line: &str| line.ends_with(" never reached");
+        assert!(!coverage.lines().any(is_missed), "{name}: {coverage}");
     }
 }
 

@@ -265,7 +265,9 @@ impl Holders {
             own.is_doubtful || own.asked_ms + lock.waiter_ms <= now_ms
         });
         let is_behind = earlier().any(|waiter| waits(&waiter))
-            || is_lost && self.waiters.iter().any(|waiter| waiter.owner != owner && waits(&waiter));
+            || is_lost && self.waiters.iter().any(|waiter| waiter.owner != owner && waits(&waiter))
+            // Who does not wait may be refused while there is a queue at all.
+            || call.operation == TRY && !self.waiters.is_empty();
         if !is_excluded && !is_behind && !turn.is_skewed {
             let who = if own.is_held(now_ms) { "though it holds the lock" } else { "though it is free" };
             let invariant = if has_dead { F2 } else { A2 };
