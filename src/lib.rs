@@ -33,7 +33,7 @@
 //! # Features
 //!
 //! - `cli`, on by default: the program `redlatch`. A library that only tests with this crate turns it off: `default-features = false`.
-//! - `fuzz`, part of `cli`: `fuzz_lock`, random schedules against lock scripts of one's own.
+//! - `fuzz`, part of `cli`: `fuzz_lock` and `fuzz_lock_file`, random schedules against lock scripts of one's own.
 
 #![deny(missing_docs)]
 

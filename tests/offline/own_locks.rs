@@ -16,7 +16,7 @@ use redlatch_locks::script_set::{LockScript, ScriptSet};
 const SOUND: u64 = 3_000;
 const BROKEN: u64 = 10_000;
 /// Schedules for a lock with one changed token.
-const MUTANT: u64 = 1_500;
+const MUTANT: u64 = 800;
 
 /// The locks that the documentation names.
 const NAMES: &[&str] = &[
