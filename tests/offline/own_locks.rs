@@ -236,3 +236,21 @@ fn the_scripts_of_a_described_lock_are_checked_on_a_server() {
         assert!(refused.starts_with(b"-SIMERR SYNTAX OWN: "), "{name}: {}", refused.escape_ascii());
     }
 }
+
+#[test]
+fn an_extension_may_acquire_a_lock_again_if_the_file_says_so() {
+    let redsync = std::fs::read_to_string(folder().join("redsync.toml")).unwrap();
+    let extended = "if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end";
+    let acquires = "if redis.call('get', KEYS[1]) ~= ARGV[1] and not redis.call('set', KEYS[1], ARGV[1], 'NX') then return 0 end";
+    let takes = "redis.call('set', KEYS[1], ARGV[1])";
+    let violated = |script: &str, flag: &str| {
+        let text = redsync.replace(extended, script).replace("extended = 1", flag);
+        let options = Options { runs: Some(2_000), ..Options::default() };
+        let text = text.split("[[broken]]").next().unwrap().to_owned();
+        let reports = fuzz::run(&ScriptSet::of_own(&text).unwrap(), &options).unwrap();
+        reports[0].findings.iter().map(report::name).collect::<Vec<_>>()
+    };
+    assert_eq!(violated(acquires, "extended = 1\nacquires = true"), [""; 0]);
+    assert!(violated(acquires, "extended = 1").contains(&"M5@extend".to_owned()));
+    assert!(violated(takes, "extended = 1\nacquires = true").contains(&"M1@extend".to_owned()));
+}

@@ -104,7 +104,7 @@ const FORMS: &[Form] = &[
         needed: &[],
         answers: &[("extended", Answer::Extended), ("not_held", Answer::NotHeld)],
         default: || one_is(Answer::Extended),
-        flags: &["adds"],
+        flags: &["adds", "acquires"],
     },
     Form {
         role: roles::FORCE,
@@ -439,6 +439,7 @@ fn part(fields: &Fields, form: &Form, version: Version, files: &mut Files) -> Re
         answers: Vec::new(),
         resend: fields.flag("resend")?,
         adds: fields.flag("adds")?,
+        acquires: fields.flag("acquires")?,
         overtakes: fields.flag("overtakes")?,
     };
     match fields.texts("command")? {

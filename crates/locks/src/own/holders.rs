@@ -100,7 +100,8 @@ impl Holders {
                     call.count = if part.uses(Slot::Count) { hold.count.max(1) } else { 1 };
                 }
                 // If the reply does not tell, only the client itself can know whether it holds the lock.
-                let tells = part.tells() && (lock.kind != Kind::Semaphore || lock.names_owners());
+                let tells =
+                    part.tells() && !part.acquires && (lock.kind != Kind::Semaphore || lock.names_owners());
                 tells || hold.believes
             }
             LEAVE => self.waiters.iter().any(|waiter| waiter.owner == call.owner),
@@ -142,6 +143,12 @@ impl Holders {
                 _ => self.refused(turn, verdict),
             },
             RELEASE => self.released(turn, verdict),
+            EXTEND if turn.part.acquires && !self.holds[turn.call.owner].may_be_held(turn.call.now_ms) => {
+                match turn.answer {
+                    Answer::Extended => self.granted(turn, verdict),
+                    _ => self.refused(turn, verdict),
+                }
+            }
             EXTEND => self.extended(turn, verdict),
             FORCE => self.forced(turn, verdict),
             LEAVE => self.waiters.retain(|waiter| waiter.owner != turn.call.owner),
@@ -210,7 +217,7 @@ impl Holders {
         self.holds[owner] = Hold {
             count: if counts { own.count.max(0) + call.count } else { call.count },
             until_ms,
-            token: call.request + 1,
+            token: if call.operation == EXTEND { own.token } else { call.request + 1 },
             fence: turn.numbers.fence.unwrap_or(0),
             believes: true,
         };

@@ -90,6 +90,8 @@ pub struct Part {
     pub resend: bool,
     /// Whether the lease is added to what is left.
     pub adds: bool,
+    /// Whether an extension acquires the lock again if its lease has ended and nobody has it.
+    pub acquires: bool,
     /// Whether waiters may be overtaken.
     pub overtakes: bool,
 }
