@@ -7,23 +7,25 @@ use redlatch::{FuzzOptions, fuzz_lock};
 
 const ACQUIRE: &str = r#"
 [acquire]
-script = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0"
-keys = ["lock"]
-args = ["owner", "lease_ms"]
+command = ["SET", "{lock}", "{owner}", "NX", "PX", "{lease_ms}"]
+granted = "OK"
+refused = "nil"
 "#;
 
 const CARELESS_RELEASE: &str = r#"
 [release]
-script = "return redis.call('del', KEYS[1])"
-keys = ["lock"]
-args = []
+command = ["DEL", "{lock}"]
+released = 1
+not_held = 0
 "#;
 
 const RELEASE: &str = r#"
 [release]
 script = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
-keys = ["lock"]
-args = ["owner"]
+keys = ["{lock}"]
+args = ["{owner}"]
+released = 1
+not_held = 0
 "#;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -1,6 +1,13 @@
 //! Random schedules against lock scripts of one's own.
 
-use redlatch_locks::fuzz::{self, Options, report};
+// Descriptions are files.
+#![allow(clippy::disallowed_methods)]
+
+use std::path::Path;
+
+use redlatch_locks::fuzz::{self, Finding, Options, report, schedule};
+use redlatch_locks::invariant::Rules;
+use redlatch_locks::model::Wanted;
 pub use redlatch_locks::own::description::DescriptionError;
 use redlatch_locks::script_set::ScriptSet;
 
@@ -68,19 +75,21 @@ pub struct Counterexample {
 
 /// Tries random schedules of several owners on the scripts of a lock, and returns what broke its invariants. The same options find the same.
 ///
-/// `description` is TOML with the two scripts of the lock and their arguments: `lock`, `channel`, `owner`, `lease_ms` or `now_ms`.
+/// `description` is TOML; `docs/own-locks.md` explains it. It names no other files: for one that does, use [`fuzz_lock_file`].
 ///
 /// ```
 /// let lock = r#"
 ///     [acquire]
-///     script = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0"
-///     keys = ["lock"]
-///     args = ["owner", "lease_ms"]
+///     command = ["SET", "{lock}", "{owner}", "NX", "PX", "{lease_ms}"]
+///     granted = "OK"
+///     refused = "nil"
 ///
 ///     [release]
 ///     script = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
-///     keys = ["lock"]
-///     args = ["owner"]
+///     keys = ["{lock}"]
+///     args = ["{owner}"]
+///     released = 1
+///     not_held = 0
 /// "#;
 /// let options = redlatch::FuzzOptions::default().schedules(200);
 /// assert_eq!(redlatch::fuzz_lock(lock, &options)?, []);
@@ -89,19 +98,88 @@ pub struct Counterexample {
 ///
 /// # Errors
 ///
-/// Fails if the description is not TOML, or lacks a script or its arguments.
+/// Fails if the description is not TOML or not complete, or if a script does not compile. The error names the place.
 pub fn fuzz_lock(description: &str, options: &FuzzOptions) -> Result<Vec<Counterexample>, DescriptionError> {
-    let scripts = ScriptSet::of_own(description)?;
+    Ok(search(&ScriptSet::of_own(description)?, options))
+}
+
+/// Does the same as [`fuzz_lock`] with a description in a file, which may name files with scripts relative to itself.
+///
+/// ```
+/// let options = redlatch::FuzzOptions::default().schedules(200);
+/// assert_eq!(redlatch::fuzz_lock_file("docs/locks/set-nx.toml", &options)?, []);
+/// # Ok::<(), redlatch::DescriptionError>(())
+/// ```
+///
+/// # Errors
+///
+/// Fails as [`fuzz_lock`] does, and if a file cannot be read.
+pub fn fuzz_lock_file(
+    path: impl AsRef<Path>,
+    options: &FuzzOptions,
+) -> Result<Vec<Counterexample>, DescriptionError> {
+    Ok(search(&own_of(path.as_ref())?, options))
+}
+
+/// Repeats one schedule on the lock that a file describes, and returns what it breaks. A report of `redlatch fuzz` has the schedule token.
+///
+/// ```
+/// let broken = redlatch::replay_lock_file("docs/locks/broken.toml", "500000510600")?;
+/// assert_eq!(broken.map(|found| (found.invariant, found.operation)), Some(("U1", "release")));
+/// assert_eq!(redlatch::replay_lock_file("docs/locks/set-nx.toml", "500000510600")?, None);
+/// # Ok::<(), redlatch::DescriptionError>(())
+/// ```
+///
+/// # Errors
+///
+/// Fails as [`fuzz_lock_file`] does, and if the token is not one.
+pub fn replay_lock_file(
+    path: impl AsRef<Path>,
+    token: &str,
+) -> Result<Option<Counterexample>, DescriptionError> {
+    let scripts = own_of(path.as_ref())?;
+    let wrong = |problem: &str| DescriptionError { place: token.to_owned(), problem: problem.to_owned() };
+    let steps = schedule::decode(token).ok_or_else(|| wrong("not a schedule token"))?;
+    let mut runner = fuzz::runner_for(&scripts, "own").ok_or_else(|| wrong("there is no lock"))?;
+    let mut lines = Vec::new();
+    let found = runner.run(&steps, Rules::AsDocumented, &Wanted::default(), Some(&mut lines));
+    Ok(found.map(|(_, violation)| Counterexample {
+        invariant: violation.invariant.id(),
+        text: violation.invariant.text(),
+        operation: violation.operation,
+        found: violation.text,
+        steps: steps.len(),
+        schedule: report::table(&lines),
+    }))
+}
+
+/// Reads the lock that a file describes.
+fn own_of(path: &Path) -> Result<ScriptSet, DescriptionError> {
+    let text = std::fs::read_to_string(path).map_err(|error| DescriptionError {
+        place: path.display().to_string(),
+        problem: error.to_string(),
+    })?;
+    own_from(path, &text)
+}
+
+/// Reads the description of a lock. The files that it names are relative to its own file.
+pub(crate) fn own_from(path: &Path, description: &str) -> Result<ScriptSet, DescriptionError> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut read = |name: &str| std::fs::read_to_string(folder.join(name)).map_err(|error| error.to_string());
+    ScriptSet::of_own_with(description, &mut read)
+}
+
+fn search(scripts: &ScriptSet, options: &FuzzOptions) -> Vec<Counterexample> {
     let options = Options {
         seed: options.seed,
         runs: Some(options.schedules),
         faults: options.faults,
         ..Options::default()
     };
-    let reports = fuzz::run(&scripts, &options).expect("no object is named that the description lacks");
+    let reports = fuzz::run(scripts, &options).expect("no object is named that the description lacks");
     let findings = reports.into_iter().flat_map(|report| report.findings);
-    Ok(findings
-        .map(|finding| Counterexample {
+    findings
+        .map(|finding: Finding| Counterexample {
             invariant: finding.violation.invariant.id(),
             text: finding.violation.invariant.text(),
             operation: finding.violation.operation,
@@ -109,5 +187,5 @@ pub fn fuzz_lock(description: &str, options: &FuzzOptions) -> Result<Vec<Counter
             steps: finding.steps.len(),
             schedule: report::table(&finding.lines),
         })
-        .collect())
+        .collect()
 }

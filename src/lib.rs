@@ -33,7 +33,7 @@
 //! # Features
 //!
 //! - `cli`, on by default: the program `redlatch`. A library that only tests with this crate turns it off: `default-features = false`.
-//! - `fuzz`, part of `cli`: `fuzz_lock`, random schedules against lock scripts of one's own.
+//! - `fuzz`, part of `cli`: `fuzz_lock` and `fuzz_lock_file`, random schedules against lock scripts of one's own.
 
 #![deny(missing_docs)]
 
@@ -47,7 +47,7 @@ mod net;
 mod test_server;
 
 #[cfg(feature = "fuzz")]
-pub use fuzz::{Counterexample, DescriptionError, FuzzOptions, fuzz_lock};
+pub use fuzz::{Counterexample, DescriptionError, FuzzOptions, fuzz_lock, fuzz_lock_file, replay_lock_file};
 #[doc(inline)]
 pub use redlatch_core::Version;
 #[doc(inline)]

@@ -14,6 +14,7 @@ use redlatch_locks::fuzz::runner::Line;
 use redlatch_locks::fuzz::{self, ObjectReport, Options, Strategy, compare, report};
 use redlatch_locks::invariant::{Invariant, Rules};
 use redlatch_locks::model::{Violation, Wanted};
+use redlatch_locks::own::description::{self, Broken, DescriptionError};
 use redlatch_locks::script_set::{Problem, ScriptSet};
 
 /// Searches the lock scripts of a Redisson release for violated invariants.
@@ -32,6 +33,8 @@ Examples:
   redlatch fuzz --jar redisson-4.7.0.jar --invariant M2@read.unlock --seconds 20
   redlatch fuzz --jar redisson-4.7.0.jar --object rlock --exhaustive --owners 2 --depth 4
   redlatch fuzz --jar redisson-4.7.0.jar --baseline redisson-4.6.1.jar
+  redlatch fuzz --scripts docs/locks/set-nx.toml
+  redlatch fuzz --scripts docs/locks/set-nx.toml --broken
   redlatch fuzz --old redisson-3.8.1.jar --new redisson-3.8.2.jar --object rw
   redlatch fuzz --jar redisson-4.7.0.jar --shard 1/2 --output reports      and so on for 2/2
   redlatch campaign merge reports
@@ -42,8 +45,14 @@ struct Cli {
     jar: Option<PathBuf>,
 
     /// Search a custom lock instead of a jar: a file that describes it, such as docs/locks/set-nx.toml.
+    /// docs/own-locks.md explains the form.
     #[arg(long, value_name = "TOML", conflicts_with_all = ["jar", "old"])]
     scripts: Option<PathBuf>,
+
+    /// Make each [[broken]] change of the file of --scripts in turn, and report whether the search notices it. The exit
+    /// code is 1 if it does not.
+    #[arg(long, requires = "scripts", conflicts_with_all = ["replay", "write_baseline", "baseline"])]
+    broken: bool,
 
     /// Compare two releases instead: prints the first difference for each object. Needs --new.
     #[arg(long, value_name = "JAR", requires = "new", conflicts_with = "jar")]
@@ -248,6 +257,7 @@ fn run(cli: &Cli) -> Result<u8, String> {
     }
     let (script_set, source) = match (&cli.jar, &cli.scripts) {
         (Some(jar), _) => (script_set(jar)?, format!("--jar {}", jar.display())),
+        (None, Some(file)) if cli.broken => return broken(file, options),
         (None, Some(file)) => (own(file)?, format!("--scripts {}", file.display())),
         (None, None) => return Err("--jar or --scripts is missing".to_owned()),
     };
@@ -271,7 +281,7 @@ fn run(cli: &Cli) -> Result<u8, String> {
                             print!("  {}: {}\n", report::name(finding), compared(real, &finding.lines)?);
                         }
                         if cli.emit_test {
-                            print!("\n{}\n", report::test(finding));
+                            print!("\n{}\n", report::test(finding, cli.scripts.as_deref()));
                         }
                     }
                     print!("\n");
@@ -361,11 +371,46 @@ fn corpora(paths: &[PathBuf]) -> Result<Vec<(String, Corpus)>, String> {
     Ok(corpora)
 }
 
-/// Reads the scripts of a custom lock from its description.
+/// Reads the description of a custom lock.
 fn own(file: &Path) -> Result<ScriptSet, String> {
-    let text =
-        std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))?;
-    ScriptSet::of_own(&text).map_err(|error| format!("{}: {error}", file.display()))
+    crate::fuzz::own_from(file, &read(file)?).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+fn read(file: &Path) -> Result<String, String> {
+    std::fs::read_to_string(file).map_err(|error| format!("cannot read {}: {error}", file.display()))
+}
+
+/// Searches a custom lock with each of the changes that its file says to break it. Returns the exit code.
+fn broken(file: &Path, options: Options) -> Result<u8, String> {
+    let at = |error: DescriptionError| format!("{}: {error}", file.display());
+    let text = read(file)?;
+    let changes = description::broken(&text).map_err(at)?;
+    if changes.is_empty() {
+        return Err(format!("{} has no [[broken]]", file.display()));
+    }
+    let mut missed = 0;
+    for change in &changes {
+        let Broken { why, violates, .. } = change;
+        let (invariant, operation) = violates;
+        let name = operation.iter().fold(invariant.id().to_owned(), |id, at| format!("{id}@{at}"));
+        let set = crate::fuzz::own_from(file, &change.apply(&text))
+            .map_err(|error| format!("{}: with the change \"{why}\": {error}", file.display()))?;
+        let wanted = Wanted::these(vec![violates.clone()]);
+        let reports = fuzz::run(&set, &Options { wanted, stop_at_first: true, ..options.clone() })
+            .map_err(|error| error.to_string())?;
+        match reports.iter().flat_map(|report| &report.findings).next() {
+            Some(finding) => print!(
+                "noticed: {why}: {name} after {} schedules, in {} steps\n",
+                finding.schedules,
+                finding.steps.len()
+            ),
+            None => {
+                missed += 1;
+                print!("NOT noticed: {why}: no {name}\n");
+            }
+        }
+    }
+    Ok(u8::from(missed > 0))
 }
 
 /// Reads a baseline: a jar, the description of a custom lock, or a list of violations.

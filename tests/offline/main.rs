@@ -17,6 +17,7 @@ mod fuzz_cli;
 mod histories;
 mod hostile;
 mod late_script;
+mod own_locks;
 mod owners;
 mod random_replay;
 mod recorded_schedules;

@@ -7,6 +7,7 @@ use redlatch_locks::fuzz::{branches, merge, runner_for};
 use redlatch_locks::invariant::Rules;
 use redlatch_locks::jar::{self, JarScript};
 use redlatch_locks::model::Wanted;
+use redlatch_locks::own::description;
 use redlatch_locks::script_set::ScriptSet;
 
 /// The most steps of a schedule: enough for every model to come to rest.
@@ -43,11 +44,23 @@ fn run_schedule(scripts: &ScriptSet, object: &str, steps: &[Step]) {
     }
 }
 
-/// Reads the description of a lock, runs a schedule on the lock, and marks the branches of its scripts.
+/// Every operation of a lock that a file describes, a request that is sent again, a lost key, and time.
+const OWN: &str = "b00500510801700c00200c10c20600d00000100510520210910610a00500";
+
+/// Reads the description of a lock, runs a schedule on the lock, and marks the branches of its scripts. Fails if a change
+/// that is said to break the lock changes nothing.
 pub fn own(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    let Ok(scripts) = ScriptSet::of_own(&text) else { return };
-    let steps = decode("500510002600").expect("a schedule token");
+    if let Ok(changes) = description::broken(&text) {
+        for change in changes {
+            let is_changed = change.apply(&text) != text;
+            assert!(is_changed || change.replace == change.with, "{change:?}");
+        }
+    }
+    // A script may be in another file.
+    let mut files = |_: &str| Ok(format!("return 1 -- {text}"));
+    let Ok(scripts) = ScriptSet::of_own_with(&text, &mut files) else { return };
+    let steps = decode(OWN).expect("a schedule token");
     run_schedule(&scripts, "own", &steps);
     for script in scripts.scripts() {
         branches::mark(&script.text);

@@ -201,6 +201,16 @@ pub trait Model: CopyModel {
         false
     }
 
+    /// Returns whether the client repeats a request that got no reply, if the operation says that clients do.
+    fn is_repeated(&self, _call: &Call) -> bool {
+        true
+    }
+
+    /// Returns whether the object's keys have to belong to one hash slot.
+    fn is_in_cluster(&self) -> bool {
+        true
+    }
+
     /// Returns whether a key is one of the object's.
     fn has_key(&self, key: &[u8]) -> bool {
         key == self.names().lock.as_bytes()

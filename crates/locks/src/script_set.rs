@@ -6,10 +6,13 @@ use super::binding::Binding;
 use super::catalogue::{OBJECTS, Object};
 use super::model::{Model, Sends};
 #[cfg(feature = "own")]
-use super::own::description::{self, DescriptionError};
+use super::own::description::{self, DescriptionError, Files};
+use super::own::lock::{DEFAULT_VERSION, Shared};
 use super::role::{Plain, Role};
 use super::sites::{self, Reading, is_in};
 use crate::jar::{Jar, JarScript};
+use crate::own;
+use redlatch_core::version::Version;
 
 /// A script that can be called.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,6 +20,7 @@ pub struct LockScript {
     pub role: Role,
     /// `Class.method`.
     pub name: String,
+    /// Empty for a command that a file describes: its words are the arguments.
     pub text: String,
     pub binding: Binding,
     /// The fields and methods that the surrounding method uses.
@@ -35,6 +39,8 @@ pub struct ScriptSet {
     plain: Vec<Role>,
     /// The objects that the release does not have.
     absent: Vec<&'static str>,
+    /// The lock that a file describes.
+    own: Option<Shared>,
 }
 
 /// A lock script of a jar that is not run, or that may not be what it is run as.
@@ -139,13 +145,41 @@ impl ScriptSet {
         }
     }
 
-    /// Reads the scripts of a lock that a file describes.
+    /// Reads a lock that a file describes.
+    ///
+    /// # Errors
+    /// Fails if the description is not well-formed, or names other files.
+    #[cfg(feature = "own")]
+    pub fn of_own(description: &str) -> Result<ScriptSet, DescriptionError> {
+        ScriptSet::of_own_with(description, &mut description::no_files)
+    }
+
+    /// Reads a lock that a file describes. `files` reads the files that it names.
     ///
     /// # Errors
     /// Fails if the description is not well-formed.
     #[cfg(feature = "own")]
-    pub fn of_own(description: &str) -> Result<ScriptSet, DescriptionError> {
-        Ok(ScriptSet { scripts: description::scripts(description)?, ..ScriptSet::default() })
+    pub fn of_own_with(description: &str, files: &mut Files) -> Result<ScriptSet, DescriptionError> {
+        let mut set = ScriptSet::default();
+        set.put_own(description::parse(description, files)?.into());
+        Ok(set)
+    }
+
+    /// Adds a lock that a file describes, and replaces any other.
+    pub fn put_own(&mut self, lock: Shared) {
+        self.scripts.retain(|script| !own::roles::ROLES.contains(&script.role));
+        self.scripts.extend(lock.scripts());
+        self.own = Some(lock);
+    }
+
+    /// Returns the lock that a file describes.
+    pub fn own(&self) -> Option<&Shared> {
+        self.own.as_ref()
+    }
+
+    /// Returns the release of Redis that the scripts are run on.
+    pub fn version(&self) -> Version {
+        self.own.as_ref().map_or(DEFAULT_VERSION, |lock| lock.version)
     }
 
     /// Adds a script, and replaces any other script with the same role.

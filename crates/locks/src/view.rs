@@ -69,6 +69,11 @@ impl<'a> View<'a> {
         entry.expires_at_ms().map_or(FOREVER, |at| at - self.now.wall_ms())
     }
 
+    /// Returns the value at a key.
+    pub fn value(self, key: &[u8]) -> Option<&'a Value> {
+        self.entry(key).map(|entry| &entry.value)
+    }
+
     /// Returns the hash at a key.
     pub fn hash(self, key: &[u8]) -> Option<&'a Hash> {
         match &self.entry(key)?.value {

@@ -29,6 +29,7 @@ use crate::binding::Binding;
 use crate::history::{Cause, Grant};
 use crate::invariant::Rules;
 use crate::model::{Message, Reply, Violation, Wanted, is_failure};
+use crate::own::lock::Shared;
 use crate::role::Role;
 use crate::script_set::{LockScript, ScriptSet};
 pub use kinds::{Count, Kind, Kinds};
@@ -49,8 +50,8 @@ pub struct Checks {
     pub objects: Vec<String>,
     pub wanted: Wanted,
     pub rules: Rules,
-    /// The scripts of locks that a file describes, in the format of `redlatch fuzz --scripts`.
-    pub own: Vec<LockScript>,
+    /// The lock that a file describes, in the format of `redlatch fuzz --scripts`.
+    pub own: Option<Shared>,
 }
 
 impl Checks {
@@ -174,10 +175,12 @@ impl Checker {
             tally: Tally::default(),
             checks,
         };
-        for script in &checker.checks.own {
-            let known = Ok((script.role, script.binding.clone()));
-            checker.scripts.insert(sha1_hex(script.text.as_bytes()), known);
-            checker.seen.put(script.clone());
+        if let Some(lock) = &checker.checks.own {
+            for script in lock.scripts() {
+                let sha = sha1_hex(script.text.as_bytes());
+                checker.scripts.insert(sha, Ok((script.role, script.binding)));
+            }
+            checker.seen.put_own(lock.clone());
         }
         checker
     }

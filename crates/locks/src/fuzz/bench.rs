@@ -70,7 +70,7 @@ impl Exchange {
     }
 }
 
-/// A script that the server can run.
+/// A script that the server can run, or a command if the text is empty.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     plain: Text,
@@ -223,8 +223,13 @@ impl Bench {
         branches.filter(|(_, branch)| node.has_reached(branch.line)).map(|(index, _)| index)
     }
 
-    /// Runs a script for one or two objects. Loads it first if the server does not have it, as clients do.
+    /// Runs a script for one or two objects, or a command. Loads the script first if the server does not have it, as clients do.
     pub fn run(&mut self, script: &Loaded, objects: usize, args: &Args) {
+        if script.plain.text.is_empty() {
+            let argv: SmallVec<[&[u8]; 16]> = args.iter().collect();
+            self.request(&argv);
+            return self.note(&argv);
+        }
         let Text { sha, text } = if self.watches_branches { &script.marked } else { &script.plain };
         let mut argv: SmallVec<[&[u8]; 16]> = SmallVec::new();
         argv.extend([&b"EVALSHA"[..], sha, script.keys[objects - 1].as_bytes()]);
@@ -232,7 +237,10 @@ impl Bench {
         self.request(&argv);
         if self.reply.starts_with(b"-NOSCRIPT") {
             self.request(&[b"SCRIPT", b"LOAD", text.as_bytes()]);
-            self.request(&argv);
+            // A script that does not compile shows its own error.
+            if !self.reply.starts_with(b"-") {
+                self.request(&argv);
+            }
         }
         if self.record.is_some() {
             argv[0] = b"EVAL";

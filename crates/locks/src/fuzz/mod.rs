@@ -50,7 +50,6 @@ use crate::model::{USUAL_OWNERS, Violation, Wanted};
 use crate::script_set::ScriptSet;
 use baseline::Baseline;
 use corpus::Corpus;
-use redlatch_core::version::Version;
 use runner::{Coverage, Line, Runner};
 use schedule::Step;
 
@@ -198,5 +197,5 @@ pub fn run(scripts: &ScriptSet, options: &Options) -> Result<Vec<ObjectReport>, 
 /// Returns a runner for one object of a release, or `None` if the release does not have it.
 pub fn runner_for(scripts: &ScriptSet, object: &str) -> Option<Runner> {
     let (_, model) = scripts.models().into_iter().find(|(name, _)| *name == object)?;
-    Some(Runner::new(scripts, model, Version::V7_4))
+    Some(Runner::new(scripts, model, scripts.version()))
 }

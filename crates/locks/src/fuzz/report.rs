@@ -1,10 +1,12 @@
 //! Reports of a search, for people and programs.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use super::runner::{self, Coverage, Line, REPLIES};
 use super::{Finding, ObjectReport, OperationReport, schedule};
 use crate::invariant::Rules;
+use crate::own::OWN;
 use crate::script_set::Problem;
 
 /// Renders a violation as a table, with the command that repeats it. `source`: the option that names the scripts' origin.
@@ -82,7 +84,10 @@ pub fn again(finding: &Finding, source: &str) -> String {
     let Finding { object, violation, rules, steps, .. } = finding;
     let (id, operation) = (violation.invariant.id(), violation.operation);
     let strict = if *rules == Rules::Strict { " --rules strict" } else { "" };
-    let token = schedule::encode(steps);
+    let token = match &schedule::encode(steps)[..] {
+        "" => "''".to_owned(),
+        token => token.to_owned(),
+    };
     format!("redlatch fuzz {source} --object {object} --invariant {id}@{operation}{strict} --replay {token}")
 }
 
@@ -103,6 +108,10 @@ pub fn coverage(report: &ObjectReport) -> String {
     let Coverage { replies, branches, .. } = &report.coverage;
     for ((operation, replies), taken) in report.operations.iter().zip(replies).zip(branches) {
         let OperationReport { name, is_present, is_refused, script, branches } = operation;
+        // A file describes what it likes.
+        if !is_present && report.object == OWN.name {
+            continue;
+        }
         let seen: Vec<String> = REPLIES
             .iter()
             .zip(replies)
@@ -243,14 +252,26 @@ pub fn junit(reports: &[ObjectReport], problems: &[Problem], source: &str) -> St
     out
 }
 
-/// Renders a violation as a test in Rust that sends the same commands and expects the same replies.
-pub fn test(finding: &Finding) -> String {
-    let Finding { object, violation, lines, .. } = finding;
+/// Renders a violation as a test in Rust. For the lock that a file describes, the test repeats the schedule on what the file
+/// says then, and expects no violation. For the scripts of a jar, it sends the same commands and expects the same replies.
+pub fn test(finding: &Finding, own: Option<&Path>) -> String {
+    let Finding { object, violation, lines, steps, .. } = finding;
     let name = format!("{object}_{}_{}", violation.invariant.id(), violation.operation)
         .to_lowercase()
         .replace('.', "_");
     let mut out =
         format!("/// {}: {}.\n#[test]\nfn {name}() {{\n", violation.invariant.text(), violation.text);
+    if let Some(path) = own {
+        let _ = writeln!(
+            out,
+            "    // {}\n    let found = redlatch::replay_lock_file({:?}, {:?}).expect(\"the file describes a lock\");\n    \
+             assert_eq!(found, None);\n}}",
+            table(lines).trim_end().replace('\n', "\n    // "),
+            path.display().to_string(),
+            schedule::encode(steps)
+        );
+        return out;
+    }
     let nodes = runner::nodes(lines);
     let _ = writeln!(out, "    let options = redlatch::SimOptions::default().nodes({nodes});");
     out.push_str("    let mut sim = redlatch::Sim::new(options);\n");

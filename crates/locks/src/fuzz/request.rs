@@ -7,6 +7,7 @@ use super::bench::Loaded;
 use crate::binding::{Binding, OWNER, OWNER_COUNT};
 use crate::invariant::Invariant;
 use crate::model::{Args, Call, Model, Parameter, Reply, Verdict};
+use crate::own;
 use crate::script_set::LockScript;
 
 /// The script of an operation.
@@ -32,7 +33,7 @@ impl Script {
             name: script.name.clone(),
             parameters: keys.iter().chain(args).copied().collect(),
             keys: keys.len(),
-            is_batch: script.text.contains("#KEYS"),
+            is_batch: script.text.contains("#KEYS") && !own::roles::ROLES.contains(&script.role),
         }
     }
 

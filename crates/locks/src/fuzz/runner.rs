@@ -393,7 +393,7 @@ impl Runner {
     fn check_keys(&self, call: &Call, again: bool, verdict: &mut Verdict) {
         let slot = hash_tag(self.model.names().lock.as_bytes());
         for (key, value, ttl_ms) in self.bench.view().keys() {
-            verdict.expect(Invariant::G6, hash_tag(key) == slot, || {
+            verdict.expect(Invariant::G6, hash_tag(key) == slot || !self.model.is_in_cluster(), || {
                 format!("{} has another slot than {}", shorten(key), self.model.names().lock)
             });
             let Some(request) = key.strip_prefix(MEMORY) else {
@@ -417,7 +417,7 @@ impl Runner {
         }
         let call = Call { now_ms: self.bench.now_ms(), ..sent.call };
         // Repeating a refused request is a new request.
-        if self.model.is_refusal(&call, Reply::parse(&sent.reply)) {
+        if self.model.is_refusal(&call, Reply::parse(&sent.reply)) || !self.model.is_repeated(&call) {
             return None;
         }
         let row = &self.model.operations()[call.operation];

@@ -1,26 +1,26 @@
-//! A user's own lock: one owner at a time, not re-entrant, with scripts that a file describes.
+//! A user's own lock: a file describes its requests, what their replies mean, and what the lock guarantees.
 //!
-//! | | |
+//! docs/own-locks.md explains the file, docs/locks has examples.
+//!
+//! | file | concept |
 //! |---|---|
-//! | acquire | 1 or OK: granted for the requested lease. Anything else: refused |
-//! | release | 1: the lock was held and is now free. Anything else: it was not held, and nothing has changed |
-//!
-//! ```toml
-//! [acquire]
-//! script = "if redis.call('set', KEYS[1], ARGV[1], 'NX', 'PX', ARGV[2]) then return 1 end return 0"
-//! keys = ["lock"]
-//! args = ["owner", "lease_ms"]
-//!
-//! [release]
-//! script = "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0"
-//! keys = ["lock"]
-//! args = ["owner"]
-//! ```
+//! | `lock` | what a file says about a lock |
+//! | `description` | the parser of the file |
+//! | `template` | the words of a request, with slots |
+//! | `answer` | what a reply means |
+//! | `model` | the operations: what requests contain, and who judges them |
+//! | `holders`, `latch`, `limiter` | the guarantees of locks, queues and semaphores; of latches; of rate limiters |
 
+pub mod answer;
 #[cfg(feature = "own")]
 pub mod description;
+mod holders;
+mod latch;
+mod limiter;
+pub mod lock;
 pub mod model;
 pub mod roles;
+pub mod template;
 #[cfg(test)]
 mod tests;
 
@@ -37,5 +37,5 @@ pub const OWN: Object = Object {
     shapes: &[],
     shared: &[],
     arguments: &Arguments::COMMON,
-    model: |_| Box::<OwnLock>::default(),
+    model: |scripts| Box::new(scripts.own().map_or_else(OwnLock::default, |lock| OwnLock::new(lock.clone()))),
 };

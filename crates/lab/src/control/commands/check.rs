@@ -79,8 +79,13 @@ pub fn parse_checks(args: &mut Args) -> Result<Checks, SimError> {
             #[cfg(feature = "own")]
             "OWN" => {
                 let text = args.text("the description of a lock")?;
-                let scripts = description::scripts(&text).map_err(|why| syntax(format!("OWN: {why}")))?;
-                checks.own.extend(scripts);
+                let refuse = |why: String| syntax(format!("OWN: {why}"));
+                let lock = description::parse(&text, &mut description::no_files)
+                    .map_err(|error| refuse(error.to_string()))?;
+                if let Some(why) = lock.uncheckable() {
+                    return Err(refuse(why));
+                }
+                checks.own = Some(lock.into());
                 checks.words.push(text);
             }
             _ if Checks::is_object(&text) => checks.objects.push(text),
