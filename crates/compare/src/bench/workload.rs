@@ -223,7 +223,8 @@ mod tests {
                 let mut sim = Sim::new(SimOptions::default());
                 let client = sim.connect(0);
                 load_scripts().for_each(|request| sim.send_bytes(client, &request));
-                workload.before(0).for_each(|request| sim.send_bytes(client, &request));
+                let before = (0..16).flat_map(|key| workload.before(key));
+                before.for_each(|request| sim.send_bytes(client, &request));
                 for batch in workload.batches(0, pipeline).iter().cycle().take(60) {
                     sim.send_bytes(client, batch);
                 }

@@ -382,7 +382,9 @@ mod tests {
     #[test]
     fn every_computed_field_has_a_value() {
         let now = Clock::new(ClockMode::Manual, 0).now();
-        let node = Node::new(0, Config::new(Version::V8_6), Rng::new(1), now, std::rc::Rc::new(NoStages));
+        let mut config = Config::new(Version::V8_6);
+        config.config_file = Some("redis.conf".to_owned());
+        let node = Node::new(0, config, Rng::new(1), now, std::rc::Rc::new(NoStages));
         for name in FIELDS.lines().filter_map(|line| line.split_once(' ')?.1.strip_suffix(":{}")) {
             assert_ne!(value(&node, name), "", "{name}");
         }
