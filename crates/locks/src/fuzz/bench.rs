@@ -324,7 +324,7 @@ mod tests {
     #[test]
     fn a_script_without_an_end_is_ended_also_after_it_has_written() {
         for endless in ["repeat until false", "redis.call('set', KEYS[1], 1) while true do end"] {
-            let part = format!("script = \"{endless}\"\nkeys = ['lock']\nargs = []\n");
+            let part = format!("script = \"{endless}\"\nkeys = ['lock']\nargs = ['lease_ms']\n");
             let set = ScriptSet::of_own(&format!("[acquire]\n{part}[release]\n{part}")).unwrap();
             let mut runner = runner_for(&set, "own").unwrap();
             let steps = schedule::decode("500600").unwrap();
