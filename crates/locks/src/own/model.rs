@@ -81,7 +81,7 @@ pub struct Turn<'a> {
 /// What clients have been told so far.
 #[derive(Clone, Debug)]
 enum Judge {
-    Holders(Holders),
+    Holders(Box<Holders>),
     Latch(Latch),
     Limiter(Limiter),
 }
@@ -165,7 +165,7 @@ impl OwnLock {
             before: Snapshot::default(),
             is_skewed: false,
             judge: match lock.kind {
-                Kind::Lock | Kind::Queue | Kind::Semaphore => Judge::Holders(Holders::default()),
+                Kind::Lock | Kind::Queue | Kind::Semaphore => Judge::Holders(Box::default()),
                 Kind::Latch => Judge::Latch(Latch::default()),
                 Kind::Limiter => Judge::Limiter(Limiter::default()),
             },
@@ -280,7 +280,7 @@ impl Model for OwnLock {
     fn reset(&mut self) {
         self.is_skewed = false;
         match &mut self.judge {
-            Judge::Holders(holders) => *holders = Holders::new(&self.lock),
+            Judge::Holders(holders) => **holders = Holders::new(&self.lock),
             Judge::Latch(latch) => *latch = Latch::default(),
             Judge::Limiter(limiter) => *limiter = Limiter::default(),
         }
