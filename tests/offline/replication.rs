@@ -45,13 +45,33 @@ fn a_failover_loses_nothing_although_the_link_lags() {
 }
 
 #[test]
-fn a_node_that_cannot_be_followed_is_an_error_that_changes_nothing() {
+fn a_replica_of_a_server_elsewhere_keeps_its_data_and_waits() {
+    let mut sim = Sim::new(SimOptions::default().nodes(1));
+    let client = sim.connect(0);
+    line(&mut sim, client, "SET k v");
+    for address in ["127.0.0.1 1", "10.0.0.1 6379"] {
+        assert_eq!(line(&mut sim, client, &format!("REPLICAOF {address}")), "+OK\r\n");
+        let again = line(&mut sim, client, &format!("SLAVEOF {address}"));
+        assert_eq!(again, "+OK Already connected to specified master\r\n");
+        assert!(line(&mut sim, client, "SET k w").starts_with("-READONLY "));
+    }
+    let role = "*5\r\n$5\r\nslave\r\n$8\r\n10.0.0.1\r\n:6379\r\n$7\r\nconnect\r\n:-1\r\n";
+    assert_eq!(line(&mut sim, client, "ROLE"), role);
+    let info = line(&mut sim, client, "INFO replication");
+    for field in
+        ["role:slave", "master_host:10.0.0.1", "master_link_status:down", "master_link_down_since_seconds:-1"]
+    {
+        assert!(info.contains(field), "{field}: {info}");
+    }
+    assert_eq!(line(&mut sim, client, "GET k"), "$1\r\nv\r\n");
+    assert_eq!(line(&mut sim, client, "REPLICAOF NO ONE"), "+OK\r\n");
+    assert_eq!(line(&mut sim, client, "SET k w"), "+OK\r\n");
+}
+
+#[test]
+fn nodes_that_cannot_follow_one_another_change_nothing() {
     let mut sim = Sim::new(SimOptions::default().nodes(2));
     let client = sim.connect(0);
-    for address in ["127.0.0.1 1", "10.0.0.1 6379"] {
-        assert!(line(&mut sim, client, &format!("REPLICAOF {address}")).starts_with("-ERR no other node"));
-    }
-    assert_eq!(line(&mut sim, client, "SET k v"), "+OK\r\n");
     // Two nodes cannot follow one another.
     let other = sim.connect(1);
     assert_eq!(line(&mut sim, other, "REPLICAOF 127.0.0.1 6379"), "+OK\r\n");

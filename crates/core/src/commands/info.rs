@@ -205,18 +205,20 @@ fn stats(node: &Node, name: &str) -> Option<String> {
 
 fn replication(node: &Node, name: &str) -> Option<String> {
     let Replication { role, master, replicas, offset, .. } = &node.replication;
+    let has_backlog = matches!(role, Role::Replica { .. }) || !replicas.is_empty();
     Some(match name {
         "role" => match role {
             Role::Master => "master".to_owned(),
-            Role::Replica { .. } => {
+            Role::Replica { .. } | Role::Stray => {
                 let (status, last_io) = if master.online { ("up", 0) } else { ("down", -1) };
                 let link = link_fields(node);
                 let flag = |name: &str| u8::from(node.config.get(name) == Some("yes"));
                 format!(
-                    "slave\r\nmaster_host:127.0.0.1\r\nmaster_port:{}\r\nmaster_link_status:{status}\r\n\
+                    "slave\r\nmaster_host:{}\r\nmaster_port:{}\r\nmaster_link_status:{status}\r\n\
                      master_last_io_seconds_ago:{last_io}\r\nmaster_sync_in_progress:0\r\n\
                      slave_read_repl_offset:{offset}\r\nslave_repl_offset:{offset}\r\n{}slave_priority:{}\r\n\
                      slave_read_only:{}\r\nreplica_announced:{}",
+                    master.host,
                     master.port,
                     link,
                     node.config.get("replica-priority").unwrap_or("100"),
@@ -241,10 +243,8 @@ fn replication(node: &Node, name: &str) -> Option<String> {
         "master_replid" => node.replication_id.clone(),
         "master_replid2" => "0".repeat(40),
         "master_repl_offset" => offset.to_string(),
-        "repl_backlog_active" | "repl_backlog_first_byte_offset" => {
-            u8::from(*role != Role::Master || !replicas.is_empty()).to_string()
-        }
-        "repl_backlog_histlen" => match *role != Role::Master || !replicas.is_empty() {
+        "repl_backlog_active" | "repl_backlog_first_byte_offset" => u8::from(has_backlog).to_string(),
+        "repl_backlog_histlen" => match has_backlog {
             true => offset.to_string(),
             false => "0".to_owned(),
         },
@@ -272,6 +272,7 @@ fn link_fields(node: &Node) -> String {
     }
     match down_s {
         Some(down_s) => add(format!("master_link_down_since_seconds:{down_s}")),
+        None if node.replication.role == Role::Stray => add("master_link_down_since_seconds:-1".to_owned()),
         None if tells_of_attempts => {
             add(format!("master_link_up_since_seconds:{}", seconds(0)));
             add("master_client_io_thread:0".to_owned());

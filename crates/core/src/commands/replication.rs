@@ -3,7 +3,8 @@
 use super::command::*;
 use super::ctx::Ctx;
 use crate::error::{self, Error, Outcome};
-use crate::node::replication::{Role, Wish};
+use crate::node::replication::{Peer, Role, Wish};
+use crate::node::sentinel::Address;
 use crate::num;
 use crate::version::Version;
 use crate::wire::request::split_words;
@@ -73,28 +74,26 @@ fn replicaof(ctx: &mut Ctx) -> Outcome {
         ctx.reply.ok();
         return Ok(());
     }
-    let number = num::parse_i64(port).filter(|port| (0..=65_535).contains(port));
-    number.ok_or(Error::new("ERR Invalid master port"))?;
-    let master = node_at(ctx, host, port)?;
-    if ctx.node.replication.role == (Role::Replica { of: master }) {
+    let number = num::parse_i64(port).and_then(|port| u16::try_from(port).ok());
+    let number = number.ok_or(Error::new("ERR Invalid master port"))?;
+    let replication = &mut ctx.node.replication;
+    let (is_known, wish) = match replication.node_at(host, port, ctx.node.index) {
+        Some(master) => (replication.role == Role::Replica { of: master }, Wish::Follow { master }),
+        // There is nothing else to replicate from: the link stays down.
+        None => {
+            let master = Address { host: String::from_utf8_lossy(host).into_owned(), port: number };
+            let Peer { host, port, .. } = &replication.master;
+            let is_same = *host == master.host && *port == master.port.to_string();
+            (replication.role == Role::Stray && is_same, Wish::Stray { master })
+        }
+    };
+    if is_known {
         ctx.reply.status("OK Already connected to specified master");
         return Ok(());
     }
-    ctx.node.replication.wish = Some(Wish::Follow { master });
+    replication.wish = Some(wish);
     ctx.reply.ok();
     Ok(())
-}
-
-/// Returns the node that listens on an address.
-///
-/// # Errors
-/// Fails if no other node of this world does: there is nothing else to replicate from.
-fn node_at(ctx: &Ctx, host: &[u8], port: &[u8]) -> Result<usize, Error> {
-    ctx.node.replication.node_at(host, port, ctx.node.index).ok_or_else(|| {
-        let (host, port) = (String::from_utf8_lossy(host), String::from_utf8_lossy(port));
-        format!("ERR no other node of this process listens on {host}:{port}, and Redlatch replicates between its own nodes alone")
-            .into()
-    })
 }
 
 /// The options of FAILOVER.

@@ -295,10 +295,10 @@ fn role(ctx: &mut Ctx) -> Outcome {
                 ctx.reply.bulk_int(peer.offset as i64);
             }
         }
-        Role::Replica { .. } => {
+        Role::Replica { .. } | Role::Stray => {
             ctx.reply.array(5);
             ctx.reply.bulk(b"slave");
-            ctx.reply.bulk(address);
+            ctx.reply.bulk(replication.master.host.as_bytes());
             ctx.reply.int(replication.master.port.parse().unwrap_or(0));
             ctx.reply.bulk(if replication.master.online { b"connected" } else { b"connect" });
             ctx.reply.int(if replication.master.online { replication.offset as i64 } else { -1 });

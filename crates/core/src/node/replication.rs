@@ -21,6 +21,8 @@ pub enum Role {
     Replica {
         of: usize,
     },
+    /// Follows a server that is no node of this world, which never answers.
+    Stray,
 }
 
 /// The state of the link from a master to a replica.
@@ -83,6 +85,8 @@ pub enum Wish {
     Lead,
     /// To follow another node.
     Follow { master: usize },
+    /// To follow a server that is no node of this world.
+    Stray { master: Address },
     /// To follow one of the replicas, which becomes the master.
     HandOver { heir: usize },
     /// To look at what it watches, as a sentinel.
@@ -96,6 +100,7 @@ pub enum Wish {
 pub struct Peer {
     /// Its number in the world.
     pub node: usize,
+    pub host: String,
     pub port: String,
     pub offset: u64,
     pub online: bool,

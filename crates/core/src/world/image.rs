@@ -54,7 +54,7 @@ impl World {
         for _ in 0..self.nodes.len() {
             match self.nodes.get(above)?.replication.role {
                 Role::Replica { of } => above = of,
-                Role::Master => return Some(()),
+                Role::Master | Role::Stray => return Some(()),
             }
         }
         None

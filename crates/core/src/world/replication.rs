@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::World;
 use crate::node::migration::Target;
 use crate::node::replication::{Link, Peer, Role, Wish};
+use crate::node::sentinel::Address;
 use crate::node::session::SessionId;
 
 /// The reason why a replication command cannot be applied.
@@ -120,7 +121,7 @@ impl World {
             }
             match self.nodes[above].replication.role {
                 Role::Replica { of } => above = of,
-                Role::Master => break,
+                Role::Master | Role::Stray => break,
             }
         }
         self.promote(node);
@@ -140,6 +141,7 @@ impl World {
             Wish::Follow { master } => {
                 let _ = self.replicate(node, master);
             }
+            Wish::Stray { master } => self.stray(node, &master),
             Wish::Look => self.look(node),
             Wish::Migrate(migration) => {
                 let Target::Node(target) = migration.target else { return };
@@ -159,6 +161,18 @@ impl World {
                 }
             }
         }
+    }
+
+    /// Makes a node the replica of a server that is no node of this world: it keeps its data, and waits for ever.
+    pub(super) fn stray(&mut self, node: usize, master: &Address) {
+        self.promote(node);
+        let replication = &mut self.nodes[node].replication;
+        replication.role = Role::Stray;
+        replication.link = Link::Down;
+        replication.master =
+            Peer { host: master.host.clone(), port: master.port.to_string(), ..Peer::default() };
+        replication.down_ms = None;
+        self.wake_sentinels();
     }
 
     /// Replaces the data of a replica with that of its master.
@@ -185,6 +199,8 @@ impl World {
         self.nodes[node].replication.in_transit.clear();
         if let Role::Replica { of } = before {
             self.show_peers(of);
+        }
+        if before != Role::Master {
             self.begin(node).resume_expiry();
             self.wake_sentinels();
         }
@@ -195,7 +211,7 @@ impl World {
         let peer = |world: &World, index: usize, online: bool| {
             let node = &world.nodes[index];
             let port = node.config.get("port").unwrap_or("0").to_owned();
-            Peer { node: index, port, offset: node.replication.offset, online }
+            Peer { node: index, host: "127.0.0.1".to_owned(), port, offset: node.replication.offset, online }
         };
         let replicas = self.replicas_of(master);
         let links: Vec<bool> = replicas.iter().map(|&replica| self.is_linked(master, replica)).collect();

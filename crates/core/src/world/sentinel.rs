@@ -41,7 +41,7 @@ impl World {
             run_id: node.run_id.clone(),
             follows: match replication.role {
                 Role::Replica { of } => Some(of),
-                Role::Master => None,
+                Role::Master | Role::Stray => None,
             },
             has_link: replication.master.online,
             offset: replication.offset,

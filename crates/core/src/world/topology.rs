@@ -59,12 +59,14 @@ impl World {
         let parts = self.topology.filter(|_| !self.is_clustered).map(Topology::parts).unwrap_or_default();
         for index in 0..self.nodes.len() {
             let of = match parts.get(index) {
-                Some(Part::Replica { of }) => Some(*of),
+                Some(Part::Replica { of }) => Some(Ok(*of)),
                 _ => self.configured_master(index),
             };
-            if let Some(of) = of {
+            match of {
                 // A node that would follow itself remains a master.
-                let _ = self.replicate(index, of);
+                Some(Ok(of)) => drop(self.replicate(index, of)),
+                Some(Err(stranger)) => self.stray(index, &stranger),
+                None => {}
             }
         }
         let sentinels = (0..self.nodes.len()).filter(|&node| self.nodes[node].config.sentinel.is_some());
@@ -75,17 +77,18 @@ impl World {
         self.events = events;
     }
 
-    /// Returns the node that another one follows by its settings.
-    fn configured_master(&self, index: usize) -> Option<usize> {
+    /// Returns the node that another one follows by its settings, or the address that no node of this world has.
+    fn configured_master(&self, index: usize) -> Option<Result<usize, Address>> {
         let node = &self.nodes[index];
         let (host, port) = node.config.get("replicaof")?.split_once(' ')?;
-        let found = node.replication.node_at(host.as_bytes(), port.trim().as_bytes(), index);
-        if found.is_none() {
+        let port = port.trim();
+        let found = node.replication.node_at(host.as_bytes(), port.as_bytes(), index);
+        Some(found.ok_or_else(|| {
             tracing::warn!(
-                "replicaof {host} {port} has no effect: no other node of this process listens there, and Redlatch \
-                 replicates between its own nodes alone"
+                "replicaof {host} {port}: no other node of this process listens there, and Redlatch replicates \
+                 between its own nodes alone; the link stays down"
             );
-        }
-        found
+            Address { host: host.to_owned(), port: port.parse().unwrap_or(0) }
+        }))
     }
 }

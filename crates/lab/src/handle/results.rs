@@ -240,7 +240,7 @@ impl Lab {
                 is_paused: node.paused,
                 is_stopped: node.stopped,
                 replica_of: match node.replication.role {
-                    Role::Master => None,
+                    Role::Master | Role::Stray => None,
                     Role::Replica { of } => Some((of, node.replication.link)),
                 },
                 states: node.states.to_string(),

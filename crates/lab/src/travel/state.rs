@@ -223,6 +223,7 @@ impl NodeState {
             node: node.index,
             role: match node.replication.role {
                 Role::Master => "master".to_owned(),
+                Role::Stray => "replica of no node".to_owned(),
                 Role::Replica { of } => format!("replica of {of} ({})", node.replication.link),
             },
             doing: [doing, &states].join(" ").trim_end().to_owned(),

@@ -61,7 +61,7 @@ impl Node {
             b"STOPPED" => self.stopped = true,
             b"USER" => self.take_user(line)?,
             b"KEY" | b"LIBRARIES" | b"SCRIPT" => self.take_data(what, line)?,
-            b"REPLICA" | b"OFFSET" | b"TRANSIT" => self.take_replication(what, line)?,
+            b"REPLICA" | b"STRAY" | b"OFFSET" | b"TRANSIT" => self.take_replication(what, line)?,
             b"MEMBER" | b"SLOTS" | b"REPORT" | b"MIGRATING" | b"IMPORTING" | b"REDIRECTED" | b"CLUSTER" => {
                 self.take_cluster(what, line)?;
             }

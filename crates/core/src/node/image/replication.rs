@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::{Node, read_value, write_value};
 use crate::image::{Reader, Words, name_of, named};
-use crate::node::replication::{Effect, Entry, Link, Role};
+use crate::node::replication::{Effect, Entry, Link, Peer, Role};
 use crate::node::session::SUBSCRIPTION_KINDS;
 use crate::store::Limits;
 use crate::version::Version;
@@ -19,6 +19,10 @@ impl Node {
                 Link::Down => None,
             };
             lines.push(self.about("REPLICA").value(of).option(kept));
+        }
+        if replication.role == Role::Stray {
+            let Peer { host, port, .. } = &replication.master;
+            lines.push(self.about("STRAY").word(host.as_bytes()).word(port.as_bytes()));
         }
         if replication.offset != 0 {
             lines.push(self.about("OFFSET").value(replication.offset));
@@ -43,6 +47,12 @@ impl Node {
                     Some(writes) => Link::Lag(writes),
                     None => Link::Down,
                 };
+            }
+            b"STRAY" => {
+                let mut text = || String::from_utf8(line.word()?.to_vec()).ok();
+                self.replication.master = Peer { host: text()?, port: text()?, ..Peer::default() };
+                self.replication.role = Role::Stray;
+                self.replication.link = Link::Down;
             }
             b"OFFSET" => self.replication.offset = line.value()?,
             _ => {

@@ -193,6 +193,7 @@ impl Lab {
         };
         match node.replication.role {
             Role::Master => rows.extend(["master".into(), doing.into()]),
+            Role::Stray => rows.extend(["stray".into(), doing.into()]),
             Role::Replica { of } => rows.extend([
                 "replica".into(),
                 doing.into(),
