@@ -1,13 +1,14 @@
-//! Random schedules against lock scripts of one's own.
+//! Random schedules against lock scripts of one's own, and the schedule of a report once more.
 
 // Descriptions are files.
 #![allow(clippy::disallowed_methods)]
 
 use std::path::Path;
 
+use redlatch_locks::fuzz::runner::Line;
 use redlatch_locks::fuzz::{self, Finding, Options, report, schedule};
-use redlatch_locks::invariant::Rules;
-use redlatch_locks::model::Wanted;
+pub use redlatch_locks::invariant::Rules;
+use redlatch_locks::model::{Violation, Wanted};
 pub use redlatch_locks::own::description::DescriptionError;
 use redlatch_locks::script_set::ScriptSet;
 
@@ -125,8 +126,8 @@ pub fn fuzz_lock_file(
 ///
 /// ```
 /// let broken = redlatch::replay_lock_file("docs/locks/broken.toml", "500000510600")?;
-/// assert_eq!(broken.map(|found| (found.invariant, found.operation)), Some(("U1", "release")));
-/// assert_eq!(redlatch::replay_lock_file("docs/locks/set-nx.toml", "500000510600")?, None);
+/// assert_eq!((broken[0].invariant, broken[0].operation), ("U1", "release"));
+/// assert_eq!(redlatch::replay_lock_file("docs/locks/set-nx.toml", "500000510600")?, []);
 /// # Ok::<(), redlatch::DescriptionError>(())
 /// ```
 ///
@@ -136,21 +137,63 @@ pub fn fuzz_lock_file(
 pub fn replay_lock_file(
     path: impl AsRef<Path>,
     token: &str,
-) -> Result<Option<Counterexample>, DescriptionError> {
-    let scripts = own_of(path.as_ref())?;
-    let wrong = |problem: &str| DescriptionError { place: token.to_owned(), problem: problem.to_owned() };
-    let steps = schedule::decode(token).ok_or_else(|| wrong("not a schedule token"))?;
-    let mut runner = fuzz::runner_for(&scripts, "own").ok_or_else(|| wrong("there is no lock"))?;
-    let mut lines = Vec::new();
-    let found = runner.run(&steps, Rules::AsDocumented, &Wanted::default(), Some(&mut lines));
-    Ok(found.map(|(_, violation)| Counterexample {
+) -> Result<Vec<Counterexample>, DescriptionError> {
+    replay(&own_of(path.as_ref())?, "own", token, Rules::AsDocumented)
+}
+
+/// Repeats one schedule on an object of a release of Redisson, and returns what it breaks by these rules.
+///
+/// # Errors
+///
+/// Fails if the file is not a jar with lock scripts, if the release lacks the object, and if the token is not one.
+pub fn replay_jar(
+    path: impl AsRef<Path>,
+    object: &str,
+    token: &str,
+    rules: Rules,
+) -> Result<Vec<Counterexample>, DescriptionError> {
+    let path = path.as_ref();
+    let wrong = |problem: String| DescriptionError { place: path.display().to_string(), problem };
+    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let jar = redlatch_locks::jar::read(&bytes).map_err(|error| wrong(error.to_string()))?;
+    replay(&ScriptSet::of_jar(&jar), object, token, rules)
+}
+
+fn replay(
+    scripts: &ScriptSet,
+    object: &str,
+    token: &str,
+    rules: Rules,
+) -> Result<Vec<Counterexample>, DescriptionError> {
+    let wrong = |place: &str, problem: &str| DescriptionError {
+        place: place.to_owned(),
+        problem: problem.to_owned(),
+    };
+    let steps = schedule::decode(token).ok_or_else(|| wrong(token, "not a schedule token"))?;
+    let mut runner =
+        fuzz::runner_for(scripts, object).ok_or_else(|| wrong(object, "there is no such object"))?;
+    let mut all = Vec::new();
+    let mut wanted = Wanted::default();
+    loop {
+        let mut lines = Vec::new();
+        let Some((_, violation)) = runner.run(&steps, rules, &wanted, Some(&mut lines)) else {
+            return Ok(all);
+        };
+        // What is known does not hide what comes later.
+        wanted.except.push((violation.invariant, Some(violation.operation.to_owned())));
+        all.push(counterexample(violation, steps.len(), &lines));
+    }
+}
+
+fn counterexample(violation: Violation, steps: usize, lines: &[Line]) -> Counterexample {
+    Counterexample {
         invariant: violation.invariant.id(),
         text: violation.invariant.text(),
         operation: violation.operation,
         found: violation.text,
-        steps: steps.len(),
-        schedule: report::table(&lines),
-    }))
+        steps,
+        schedule: report::table(lines),
+    }
 }
 
 /// Reads the lock that a file describes.
@@ -179,13 +222,6 @@ fn search(scripts: &ScriptSet, options: &FuzzOptions) -> Vec<Counterexample> {
     let reports = fuzz::run(scripts, &options).expect("no object is named that the description lacks");
     let findings = reports.into_iter().flat_map(|report| report.findings);
     findings
-        .map(|finding: Finding| Counterexample {
-            invariant: finding.violation.invariant.id(),
-            text: finding.violation.invariant.text(),
-            operation: finding.violation.operation,
-            found: finding.violation.text,
-            steps: finding.steps.len(),
-            schedule: report::table(&finding.lines),
-        })
+        .map(|Finding { violation, steps, lines, .. }| counterexample(violation, steps.len(), &lines))
         .collect()
 }

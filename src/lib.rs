@@ -47,7 +47,10 @@ mod net;
 mod test_server;
 
 #[cfg(feature = "fuzz")]
-pub use fuzz::{Counterexample, DescriptionError, FuzzOptions, fuzz_lock, fuzz_lock_file, replay_lock_file};
+pub use fuzz::{
+    Counterexample, DescriptionError, FuzzOptions, Rules, fuzz_lock, fuzz_lock_file, replay_jar,
+    replay_lock_file,
+};
 #[doc(inline)]
 pub use redlatch_core::Version;
 #[doc(inline)]

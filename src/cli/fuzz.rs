@@ -10,6 +10,7 @@ use super::campaign::shard::{self, Shard};
 use redlatch_locks::fuzz::baseline::{self, Baseline};
 use redlatch_locks::fuzz::corpus::Corpus;
 use redlatch_locks::fuzz::real::Real;
+use redlatch_locks::fuzz::report::Origin;
 use redlatch_locks::fuzz::runner::Line;
 use redlatch_locks::fuzz::{self, ObjectReport, Options, Strategy, compare, report};
 use redlatch_locks::invariant::{Invariant, Rules};
@@ -255,10 +256,10 @@ fn run(cli: &Cli) -> Result<u8, String> {
     if let (Some(old), Some(new)) = (&cli.old, &cli.new) {
         return differences(old, new, &options);
     }
-    let (script_set, source) = match (&cli.jar, &cli.scripts) {
-        (Some(jar), _) => (script_set(jar)?, format!("--jar {}", jar.display())),
+    let (script_set, origin, source) = match (&cli.jar, &cli.scripts) {
+        (Some(jar), _) => (script_set(jar)?, Origin::Jar(jar), format!("--jar {}", jar.display())),
         (None, Some(file)) if cli.broken => return broken(file, options),
-        (None, Some(file)) => (own(file)?, format!("--scripts {}", file.display())),
+        (None, Some(file)) => (own(file)?, Origin::File(file), format!("--scripts {}", file.display())),
         (None, None) => return Err("--jar or --scripts is missing".to_owned()),
     };
     let problems = script_set.problems(&options.objects);
@@ -281,7 +282,7 @@ fn run(cli: &Cli) -> Result<u8, String> {
                             print!("  {}: {}\n", report::name(finding), compared(real, &finding.lines)?);
                         }
                         if cli.emit_test {
-                            print!("\n{}\n", report::test(finding, cli.scripts.as_deref()));
+                            print!("\n{}\n", report::test(finding, origin));
                         }
                     }
                     print!("\n");

@@ -354,6 +354,47 @@ fn custom_locks_are_searched() {
     assert_eq!(found, ["G1"]);
 }
 
+/// The test that --emit-test prints for a violation in a jar says what the schedule violates, besides the replies.
+#[test]
+fn an_emitted_test_of_a_jar_expects_the_violation() {
+    if jars::are_missing() {
+        return;
+    }
+    let mut options = options("rw", "A1@read.unlock", Rules::AsDocumented);
+    options.runs = Some(1_000);
+    let finding = search("3.4.2", &options).0.expect("#891");
+    let broken = jars::path("3.4.2");
+    let test = fuzz::report::test(&finding, fuzz::report::Origin::Jar(&broken));
+    let token = schedule::encode(&finding.steps);
+    let call = format!(
+        "redlatch::replay_jar({:?}, \"rw\", {token:?}, redlatch::Rules::AsDocumented)",
+        broken.display().to_string()
+    );
+    assert!(test.contains(&call), "{test}");
+    assert!(test.contains("== (\"A1\", \"read.unlock\")") && test.contains("assert_eq!(sim.call("), "{test}");
+    let names = |release: &str| -> Vec<(&str, &str)> {
+        let found =
+            redlatch::replay_jar(jars::path(release), "rw", &token, Rules::AsDocumented).expect("a jar");
+        found.iter().map(|found| (found.invariant, found.operation)).collect()
+    };
+    assert!(names("3.4.2").contains(&("A1", "read.unlock")));
+    assert!(!names("3.4.3").contains(&("A1", "read.unlock")));
+    assert!(redlatch::replay_jar(&broken, "no-such-object", &token, Rules::AsDocumented).is_err());
+    assert!(redlatch::replay_jar("Cargo.toml", "rw", &token, Rules::AsDocumented).is_err());
+}
+
+/// A reader with more holds than the model looks at is not judged by those that it sees.
+#[test]
+fn deeply_nested_readers_are_no_violation() {
+    if jars::are_missing() {
+        return;
+    }
+    for rules in [Rules::AsDocumented, Rules::Strict] {
+        let found = redlatch::replay_jar(jars::path("4.7.0"), "rw", "500500500500510502710", rules).expect("a jar");
+        assert!(found.iter().all(|found| (found.invariant, found.operation) != ("T1", "read.unlock")), "{found:?}");
+    }
+}
+
 /// A lock with a branch that no schedule reaches.
 const WITH_A_DEAD_BRANCH: &str = r#"
 [acquire]

@@ -38,8 +38,13 @@ pub fn jar(release: &str) -> Jar {
     jar::read(&bytes(release)).expect("the jar can be read")
 }
 
+/// Returns the path of a release's jar.
+pub fn path(release: &str) -> PathBuf {
+    let jars = fetched().expect("a test that reads jars has asked whether they are there");
+    jars.join(format!("redisson-{release}.jar"))
+}
+
 /// Returns the bytes of a release's jar.
 pub fn bytes(release: &str) -> Vec<u8> {
-    let jars = fetched().expect("a test that reads jars has asked whether they are there");
-    std::fs::read(jars.join(format!("redisson-{release}.jar"))).expect("the jar was fetched")
+    std::fs::read(path(release)).expect("the jar was fetched")
 }

@@ -252,20 +252,30 @@ pub fn junit(reports: &[ObjectReport], problems: &[Problem], source: &str) -> St
     out
 }
 
+/// The file from which scripts come.
+#[derive(Clone, Copy, Debug)]
+pub enum Origin<'a> {
+    /// The description of a lock.
+    File(&'a Path),
+    Jar(&'a Path),
+}
+
 /// Renders a violation as a test in Rust. For the lock that a file describes, the test repeats the schedule on what the file
-/// says then, and expects no violation. For the scripts of a jar, it sends the same commands and expects the same replies.
-pub fn test(finding: &Finding, own: Option<&Path>) -> String {
-    let Finding { object, violation, lines, steps, .. } = finding;
+/// says then, and expects no violation. For the scripts of a jar, it sends the same commands, expects the same replies, and expects that the
+/// schedule violates the invariant in the release.
+pub fn test(finding: &Finding, origin: Origin) -> String {
+    let Finding { object, violation, rules, lines, steps, .. } = finding;
     let name = format!("{object}_{}_{}", violation.invariant.id(), violation.operation)
         .to_lowercase()
         .replace('.', "_");
     let mut out =
         format!("/// {}: {}.\n#[test]\nfn {name}() {{\n", violation.invariant.text(), violation.text);
-    if let Some(path) = own {
+    let (Origin::File(path) | Origin::Jar(path)) = origin;
+    if let Origin::File(_) = origin {
         let _ = writeln!(
             out,
             "    // {}\n    let found = redlatch::replay_lock_file({:?}, {:?}).expect(\"the file describes a lock\");\n    \
-             assert_eq!(found, None);\n}}",
+             assert_eq!(found, []);\n}}",
             table(lines).trim_end().replace('\n', "\n    // "),
             path.display().to_string(),
             schedule::encode(steps)
@@ -295,7 +305,15 @@ pub fn test(finding: &Finding, own: Option<&Path>) -> String {
             );
         }
     }
-    out.push_str("}\n");
+    let _ = writeln!(
+        out,
+        "    let found = redlatch::replay_jar({:?}, {object:?}, {:?}, redlatch::Rules::{rules:?}).expect(\"a jar\");\n    \
+         assert!(found.iter().any(|found| (found.invariant, found.operation) == ({:?}, {:?})));\n}}",
+        path.display().to_string(),
+        schedule::encode(steps),
+        violation.invariant.id(),
+        violation.operation,
+    );
     out
 }
 

@@ -80,11 +80,13 @@ impl State {
         self.reads == reads && self.writes == writes && self.mode == mode && self.fields == fields
     }
 
-    /// Returns the rest of the longest of these read holds, in ms.
-    fn longest_hold_ms(&self, reads: [i64; OWNERS]) -> i64 {
-        let holds = self.holds_ms.iter().zip(reads);
-        let left = holds.flat_map(|(holds, count)| &holds[..HOLD_DEPTH.min(count.max(0) as usize)]);
-        left.copied().max().unwrap_or(MISSING)
+    /// Returns the rest of the longest of these read holds, in ms; `None` if a reader has more of them than are examined.
+    fn longest_hold_ms(&self, reads: [i64; OWNERS]) -> Option<i64> {
+        let counts = reads.map(|count| count.max(0) as usize);
+        let left =
+            self.holds_ms.iter().zip(counts).flat_map(|(holds, count)| &holds[..HOLD_DEPTH.min(count)]);
+        let longest_ms = left.copied().max().unwrap_or(MISSING);
+        counts.iter().all(|count| *count <= HOLD_DEPTH).then_some(longest_ms)
     }
 }
 
@@ -330,7 +332,8 @@ impl ReadWriteLock {
         }
         if change.is_strict() && !self.hold_keys.is_empty() {
             let mine = &before.holds_ms[owner][..HOLD_DEPTH.min(before.reads[owner] as usize)];
-            let ended = mine.iter().all(|left_ms| *left_ms == MISSING);
+            let are_all = before.reads[owner] <= HOLD_DEPTH as i64;
+            let ended = are_all && mine.iter().all(|left_ms| *left_ms == MISSING);
             change.expect(U1, !ended || out.reply == Reply::Nil, || {
                 format!("answered {} to a reader whose leases have ended", out.reply)
             });
@@ -339,7 +342,10 @@ impl ReadWriteLock {
         self.claims[owner].reads_ms.pop();
         let mut reads = before.reads;
         reads[owner] -= 1;
-        if before.mode == Mode::Read && !self.hold_keys.is_empty() && before.longest_hold_ms(reads) <= 0 {
+        if before.mode == Mode::Read
+            && !self.hold_keys.is_empty()
+            && before.longest_hold_ms(reads).is_some_and(|left_ms| left_ms <= 0)
+        {
             // All other holds have expired; whether the lock still counts them makes no difference.
             let is_free = after.mode == Mode::Free;
             change.expect(U2, out.reply == Reply::Int(is_free.into()), || {
@@ -362,17 +368,15 @@ impl ReadWriteLock {
             change
                 .expect(U2, out.reply == Reply::Int(0), || format!("still held, but answered {}", out.reply));
             self.expect_kept(kept, change);
-            let longest_ms = after.longest_hold_ms(reads);
-            change.expect(
-                T1,
-                before.mode == Mode::Write || self.hold_keys.is_empty() || after.ttl_ms == longest_ms,
-                || {
-                    format!(
-                        "the longest hold lasts for {longest_ms} ms more, the key lives for {} ms",
-                        after.ttl_ms
-                    )
-                },
-            );
+            if let Some(longest_ms) = after
+                .longest_hold_ms(reads)
+                .filter(|_| before.mode != Mode::Write && !self.hold_keys.is_empty())
+            {
+                change.expect(T1, after.ttl_ms == longest_ms, || {
+                    let ttl_ms = after.ttl_ms;
+                    format!("the longest hold lasts for {longest_ms} ms more, the key lives for {ttl_ms} ms")
+                });
+            }
             let mut holds_ms = before.holds_ms;
             if let Some(hold) = holds_ms[owner].get_mut(reads[owner] as usize) {
                 *hold = MISSING;
