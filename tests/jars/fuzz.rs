@@ -390,8 +390,12 @@ fn deeply_nested_readers_are_no_violation() {
         return;
     }
     for rules in [Rules::AsDocumented, Rules::Strict] {
-        let found = redlatch::replay_jar(jars::path("4.7.0"), "rw", "500500500500510502710", rules).expect("a jar");
-        assert!(found.iter().all(|found| (found.invariant, found.operation) != ("T1", "read.unlock")), "{found:?}");
+        let found =
+            redlatch::replay_jar(jars::path("4.7.0"), "rw", "500500500500510502710", rules).expect("a jar");
+        assert!(
+            found.iter().all(|found| (found.invariant, found.operation) != ("T1", "read.unlock")),
+            "{found:?}"
+        );
     }
 }
 

@@ -174,11 +174,11 @@ impl Holders {
                 verdict.expect(M1, other.is_none(), || {
                     let other = other.unwrap_or(owner);
                     let until_ms = self.holds[other].until_ms;
-                    let left = match until_ms {
-                        i64::MAX => "and has not released it".to_owned(),
-                        _ => format!("for {} ms more", until_ms - now_ms),
+                    let what = match until_ms {
+                        i64::MAX => "the lock and has not released it".to_owned(),
+                        _ => format!("a lease for {} ms more", until_ms - now_ms),
                     };
-                    format!("granted while {} has the lock {left}", owner_name(other))
+                    format!("granted while {} has {what}", owner_name(other))
                 });
             }
             let again = lock.kind == Kind::Lock && own.is_held(now_ms);
