@@ -478,7 +478,11 @@ impl<'a> Iterator for Entries<'a> {
             let Some(entry) = entry else {
                 let next = if reverse { self.nodes.next_back() } else { self.nodes.next() };
                 let (&first, node) = next?;
-                self.node = Some(node.entries(first));
+                let mut entries = node.entries(first);
+                if !reverse && first < self.start {
+                    entries.skip_to(self.start);
+                }
+                self.node = Some(entries);
                 continue;
             };
             if if reverse { entry.id < self.start } else { entry.id > self.end } {

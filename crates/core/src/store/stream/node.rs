@@ -285,6 +285,19 @@ pub struct Entries<'a> {
     span: Range<usize>,
 }
 
+/// How many entries from the end `skip_to` looks at.
+const NEAR_END: usize = 8;
+
+impl Entries<'_> {
+    /// Skips entries before an id if it is near the end of the node, where those who wait for new entries read.
+    pub fn skip_to(&mut self, id: StreamId) {
+        let before = self.clone().rev().take(NEAR_END).find(|entry| entry.id < id);
+        if let Some(before) = before {
+            self.span.start = before.end();
+        }
+    }
+}
+
 impl<'a> Iterator for Entries<'a> {
     type Item = Entry<'a>;
 

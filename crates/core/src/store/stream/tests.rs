@@ -90,13 +90,14 @@ proptest! {
             prop_assert_eq!(stream.last_live_id(), model.last().map_or(StreamId::MIN, |(id, _)| *id));
             let all: Vec<Model> = stream.range(StreamId::MIN, StreamId::MAX).map(read).collect();
             prop_assert_eq!(&all, &model);
-            let (from, to) = (id(ms / 3), id(ms / 2));
-            let expected: Vec<Model> =
-                model.iter().filter(|(id, _)| (from..=to).contains(id)).cloned().collect();
-            prop_assert_eq!(&stream.range(from, to).map(read).collect::<Vec<_>>(), &expected);
-            let mut back: Vec<Model> = stream.range_back(from, to).map(read).collect();
-            back.reverse();
-            prop_assert_eq!(back, expected);
+            for (from, to) in [(ms / 3, ms / 2), (ms - ms / 8, ms), (ms, ms)].map(|(from, to)| (id(from), id(to))) {
+                let expected: Vec<Model> =
+                    model.iter().filter(|(id, _)| (from..=to).contains(id)).cloned().collect();
+                prop_assert_eq!(&stream.range(from, to).map(read).collect::<Vec<_>>(), &expected);
+                let mut back: Vec<Model> = stream.range_back(from, to).map(read).collect();
+                back.reverse();
+                prop_assert_eq!(back, expected);
+            }
             for (first, node) in stream.nodes() {
                 let read = Node::from_listpack(node.bytes()).expect("a sound node");
                 prop_assert_eq!(read.entries(first).count(), node.entries(first).count());
