@@ -30,11 +30,13 @@ struct Ask<'a> {
     lease_ms: i64,
     count: i64,
     permit: &'a str,
+    /// How late the request comes after the client has read its clock, in ms.
+    late_ms: i64,
 }
 
 impl<'a> Ask<'a> {
     fn of(lock: &'a str, owner: &'a str) -> Ask<'a> {
-        Ask { lock, owner, lease_ms: 10_000, count: 1, permit: "0123456789abcdef" }
+        Ask { lock, owner, lease_ms: 10_000, count: 1, permit: "0123456789abcdef", late_ms: 0 }
     }
 }
 
@@ -75,7 +77,7 @@ impl App {
             rw::WRITER => format!("{}:write", ask.owner),
             LEASE_MS => ask.lease_ms.to_string(),
             queue::WAIT_MS => "5000".to_owned(),
-            CLOCK_MS => now_ms.to_string(),
+            CLOCK_MS => now_ms.saturating_sub(ask.late_ms).to_string(),
             permit::LEASE_DEADLINE => (now_ms + ask.lease_ms).to_string(),
             permit::NEVER => "922337203685477".to_owned(),
             // As Redisson does: a new count closes the latch.
@@ -317,6 +319,26 @@ fn changes_outside_scripts_are_accepted() {
     app.call(client, "rlock.acquire", b);
     app.call(client, "rlock.unlock", a);
     assert_eq!((app.found(), app.unjudged()), (vec![], vec![]));
+}
+
+/// A request on a busy machine comes late, so the deadline of a waiter that it sets is early. That is no wrong clock.
+#[test]
+fn a_late_request_of_a_waiter_does_not_lengthen_its_wait() {
+    if jars::are_missing() {
+        return;
+    }
+    let mut app = App::new("4.7.0", "");
+    let client = app.sim.connect(0);
+    let ask = |owner, late_ms| Ask { late_ms, ..Ask::of("late", owner) };
+    app.call(client, "fair.acquire", ask(A, 0));
+    assert_eq!(app.call(client, "fair.acquire", ask(B, 200)), ":10000\r\n");
+    // Just after the deadline, by which another client removes the waiter.
+    app.sim.advance(10_000 + 5_000 - 200 + 50);
+    assert_eq!(app.call(client, "fair.acquire", ask("c:1", 0)), "$-1\r\n");
+    assert_eq!(app.found(), [""; 0]);
+    // What is no time of this world is no call of a client.
+    app.call(client, "fair.acquire", ask(A, i64::MAX));
+    assert_eq!(app.found(), [""; 0]);
 }
 
 #[test]

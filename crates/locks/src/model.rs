@@ -7,6 +7,8 @@ pub use super::operation::{Kind, NodeEvent, Operation, Retried, Sends};
 pub use super::reply::{Message, Outcome, Reply, is_told};
 pub use super::violation::{Verdict, Violation, Wanted};
 
+use redlatch_core::num::parse_i64;
+
 use super::invariant::Invariant;
 use super::view::View;
 
@@ -61,8 +63,18 @@ pub struct Call {
     pub now_ms: i64,
     /// How far the owner's clock is ahead, in ms.
     pub skew_ms: i64,
+    /// How much of that may be time that the request took, in ms, which of a real client nobody can tell from a clock that is behind.
+    pub late_ms: i64,
     /// A number that distinguishes requests.
     pub request: u64,
+}
+
+/// The largest time or count that a client may pass: models add such numbers up. Redisson's "never" is smaller.
+const MOST: i64 = 1_000_000_000_000_000;
+
+/// Returns the number that a client passes, or `None` if it is none, or is too large to be meant.
+pub fn number(word: &[u8]) -> Option<i64> {
+    parse_i64(word).filter(|number| (-MOST..=MOST).contains(number))
 }
 
 impl Call {

@@ -2,10 +2,9 @@
 
 use crate::binding::*;
 use crate::catalogue::home;
-use crate::model::Call;
+use crate::model::{Call, number};
 use crate::role::Role;
 use crate::{rlock, rw};
-use redlatch_core::num::parse_i64;
 
 /// The arguments that concern one lock.
 #[derive(Debug)]
@@ -88,7 +87,8 @@ impl Reading {
         }
         // Deadlines are stated by the client's clock, which therefore has to be read first.
         if let Some(at) = binding.args.iter().position(|parameter| *parameter == CLOCK_MS) {
-            reading.call.skew_ms = parse_i64(argv.get(at)?)? - now_ms;
+            let skew_ms = number(argv.get(at)?)? - now_ms;
+            (reading.call.skew_ms, reading.call.late_ms) = (skew_ms, (-skew_ms).max(0));
         }
         let is_own =
             |parameter| home(role).is_some_and(|object| object.arguments.readable.contains(&parameter));
@@ -116,9 +116,9 @@ impl Reading {
                 self.is_writer = word.ends_with(WRITER);
                 self.owner = Some(word.strip_suffix(WRITER).unwrap_or(word).to_vec());
             }
-            LEASE_MS => call.lease_ms = parse_i64(word)?,
-            COUNT => call.count = parse_i64(word)?,
-            LATCH_TTL => self.latch_ttl_ms = Some(parse_i64(word)?),
+            LEASE_MS => call.lease_ms = number(word)?,
+            COUNT => call.count = number(word)?,
+            LATCH_TTL => self.latch_ttl_ms = Some(number(word)?),
             // Arguments without meaning for this call.
             CLOCK_MS | MESSAGE | PUBLISH | OWNER_COUNT | REFUSAL => {}
             _ => return None,

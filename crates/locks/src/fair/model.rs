@@ -12,7 +12,6 @@ use crate::rlock;
 use crate::role::Role;
 use crate::script_set::ScriptSet;
 use crate::view::{MISSING, View};
-use redlatch_core::num::parse_i64;
 
 const ACQUIRE: usize = 0;
 const UNLOCK: usize = 1;
@@ -227,7 +226,7 @@ impl Fair {
     /// Notes that the owner waits.
     fn waits(&mut self, call: &Call) {
         self.waits_ms[call.owner] = self.asked_wait_ms[call.owner];
-        self.asked_skew_ms[call.owner] = call.skew_ms;
+        self.asked_skew_ms[call.owner] = call.skew_ms + call.late_ms;
     }
 
     /// Compares what a waiter was told, and the deadline that it got, with the lock's lease and the deadlines before it.
@@ -414,7 +413,7 @@ impl Model for Fair {
     }
 
     fn read(&mut self, parameter: Parameter, word: &[u8], call: &mut Call) -> Option<()> {
-        let number = parse_i64(word)?;
+        let number = number(word)?;
         self.asked_wait_ms[call.owner] =
             if parameter == WAIT_DEADLINE { number - call.clock_ms() } else { number };
         Some(())

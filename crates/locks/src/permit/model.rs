@@ -8,7 +8,6 @@ use crate::invariant::Invariant::*;
 use crate::model::*;
 use crate::script_set::ScriptSet;
 use crate::view::{FOREVER, View};
-use redlatch_core::num::parse_i64;
 
 const TRY_SET: usize = 0;
 const ACQUIRE: usize = 1;
@@ -295,7 +294,7 @@ impl Model for PermitSemaphore {
             PERMIT | PERMITS => {
                 self.asked[call.owner] = Asked { permit: permit_number(word)?, repeats: false };
             }
-            LEASE_DEADLINE => call.lease_ms = parse_i64(word)? - call.clock_ms(),
+            LEASE_DEADLINE => call.lease_ms = number(word)? - call.clock_ms(),
             _ => {}
         }
         Some(())
