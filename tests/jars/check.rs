@@ -336,6 +336,13 @@ fn a_late_request_of_a_waiter_does_not_lengthen_its_wait() {
     app.sim.advance(10_000 + 5_000 - 200 + 50);
     assert_eq!(app.call(client, "fair.acquire", ask("c:1", 0)), "$-1\r\n");
     assert_eq!(app.found(), [""; 0]);
+    // The client has read its clock after the server had read its own.
+    let ask = |owner, late_ms| Ask { late_ms, ..Ask::of("early", owner) };
+    app.call(client, "fair.acquire", ask(A, 0));
+    app.call(client, "fair.acquire", ask(B, 0));
+    app.sim.advance(10_000 + 5_000 - 1);
+    assert_eq!(app.call(client, "fair.acquire", ask("c:1", -1)), "$-1\r\n");
+    assert_eq!(app.found(), [""; 0]);
     // What is no time of this world is no call of a client.
     app.call(client, "fair.acquire", ask(A, i64::MAX));
     assert_eq!(app.found(), [""; 0]);
