@@ -7,10 +7,10 @@ use std::time::Duration;
 use redlatch_core::node::migration::{Migration, Target};
 use redlatch_core::wire::client::encode;
 
-const CONNECTION_FAILED: &str = "IOERR error or timeout connecting to the client";
 /// The longest line of a reply, in bytes.
 const LINE: u64 = 1024;
 
+const CONNECTION_FAILED: &str = "IOERR error or timeout connecting to the client";
 const WRITE_FAILED: &str = "IOERR error or timeout writing to target instance";
 
 /// Sends the requests of a migration and returns the lines of the replies, as many as could be read.

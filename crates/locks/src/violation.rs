@@ -50,6 +50,11 @@ impl Wanted {
         Wanted { except, ..self }
     }
 
+    /// Ignores violations like this one from now on.
+    pub fn leave_out(&mut self, violation: &Violation) {
+        self.except.push((violation.invariant, Some(violation.operation.to_owned())));
+    }
+
     /// Selects the violations of one invariant at one operation.
     pub fn one(invariant: Invariant, operation: &str) -> Wanted {
         Wanted::these(vec![(invariant, Some(operation.to_owned()))])

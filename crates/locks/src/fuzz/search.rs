@@ -217,8 +217,7 @@ impl Search<'_, '_> {
                 violation
             }
         };
-        let is_known = (violation.invariant, Some(violation.operation.to_owned()));
-        worker.plan.known_mut().wanted.except.push(is_known);
+        worker.plan.known_mut().wanted.leave_out(&violation);
         self.findings.push(Finding {
             object,
             violation,
@@ -265,8 +264,7 @@ impl<'a> Worker<'a> {
     /// Tries the schedules with these indexes.
     fn some(&mut self, known: &Known, indexes: Range<u64>) -> Harvest {
         let Plan { options, start, .. } = self.plan;
-        let Options { runs, time, shard: (shard, shards), strategy, .. } = **options;
-        let is_guided = strategy == Strategy::Guided;
+        let Options { runs, time, shard: (shard, shards), .. } = **options;
         let mut wanted = known.wanted.clone();
         let mut harvest = Harvest::default();
         let mut steps = Vec::new();
@@ -276,8 +274,6 @@ impl<'a> Worker<'a> {
                 break;
             }
             let number = index * shards + shard;
-            let is_watched = (number / WATCHED_IN_A_ROW).is_multiple_of(WATCHED);
-            self.runner.watch(is_watched, is_watched || is_guided);
             self.make(&known.corpus, number, &mut steps);
             self.attempt(&known.corpus, (number, index + 1), &steps, &mut wanted, &mut harvest);
         }
@@ -311,8 +307,6 @@ impl<'a> Worker<'a> {
                 let steps: Vec<Step> = places.iter().map(|place| alphabet[*place]).collect();
                 number += 1;
                 if number % parts == part && in_order(&steps) {
-                    let is_watched = (number / WATCHED_IN_A_ROW).is_multiple_of(WATCHED);
-                    self.runner.watch(is_watched, is_watched);
                     let schedules = harvest.schedules + 1;
                     self.attempt(&known.corpus, (number, schedules), &steps, &mut wanted, &mut harvest);
                     if self.is_done(&harvest) {
@@ -358,9 +352,11 @@ impl<'a> Worker<'a> {
         wanted: &mut Wanted,
         harvest: &mut Harvest,
     ) {
+        let is_watched = (number / WATCHED_IN_A_ROW).is_multiple_of(WATCHED);
+        self.runner.watch(is_watched, is_watched || self.plan.options.strategy == Strategy::Guided);
         harvest.schedules += 1;
         while let Some((at, violation)) = self.first(steps, wanted) {
-            wanted.except.push((violation.invariant, Some(violation.operation.to_owned())));
+            wanted.leave_out(&violation);
             let steps = steps[..steps.len().min(at + 1)].to_vec();
             let after = self.plan.start.elapsed();
             harvest.found.push(Found { number, schedules, after, steps, violation });

@@ -249,7 +249,7 @@ fn violations(runner: &mut Runner, steps: &[Step], mut is_known: impl FnMut(Know
         if !is_known(found) {
             return Some(found);
         }
-        wanted.except.push((violation.invariant, Some(violation.operation.to_owned())));
+        wanted.leave_out(&violation);
     }
 }
 

@@ -107,12 +107,10 @@ pub fn json(outcomes: &[Outcome]) -> serde_json::Value {
         }
         row
     });
-    let (scores, all) = scores(outcomes);
-    let scores = scores.into_iter().chain([("all", all)]).map(row);
-    serde_json::json!({"scores": scores.collect::<Vec<_>>(), "mutants": mutants.collect::<Vec<_>>()})
+    merge(&[serde_json::json!({"mutants": mutants.collect::<Vec<_>>()})])
 }
 
-/// Merges documents of [`json`], each of which has the outcomes of other mutants.
+/// Merges documents of [`json`], each of which has the outcomes of other mutants, and adds the scores.
 pub fn merge(documents: &[serde_json::Value]) -> serde_json::Value {
     let mutants: Vec<&serde_json::Value> =
         documents.iter().filter_map(|document| document["mutants"].as_array()).flatten().collect();
