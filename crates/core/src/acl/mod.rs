@@ -68,7 +68,7 @@ impl Acl {
         let has_file = config.get("aclfile").is_some_and(|path| !path.is_empty());
         for words in &config.users {
             let mut words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
-            // The configuration changes the user that is there, a file of users replaces it.
+            // The configuration resets the user that is there, a file of users replaces it.
             if words[0] == DEFAULT_USER && !has_file {
                 words.insert(1, b"reset");
             }

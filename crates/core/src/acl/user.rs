@@ -166,8 +166,7 @@ impl User {
         for rule in join_selectors(rules, context.version)? {
             user.apply(&rule, context).map_err(|why| ParseError::Rule(rule, why))?;
         }
-        let is_unrestricted = user.every_selector().any(Selector::is_unrestricted);
-        user.is_unrestricted = is_unrestricted;
+        user.note_restrictions();
         Ok(user)
     }
 
@@ -187,9 +186,14 @@ impl User {
         let refused =
             rules.into_iter().filter_map(|rule| user.apply(&rule, context).err().map(|why| (rule, why)));
         let refused = refused.collect();
-        let is_unrestricted = user.every_selector().any(Selector::is_unrestricted);
-        user.is_unrestricted = is_unrestricted;
+        user.note_restrictions();
         (user, refused)
+    }
+
+    /// Notes whether the rules leave any restriction.
+    fn note_restrictions(&mut self) {
+        let is_unrestricted = self.every_selector().any(Selector::is_unrestricted);
+        self.is_unrestricted = is_unrestricted;
     }
 
     fn apply(&mut self, rule: &[u8], context: Context) -> Result<(), RuleError> {
